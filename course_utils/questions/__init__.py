@@ -1,0 +1,1 @@
+"""The graded questions, one module for each chapter."""
