@@ -55,15 +55,15 @@ def require_qkv(
             )
     if queries.shape[-1] != keys.shape[-1]:
         raise ValueError(
-            f"queries {shape_of(queries)} and keys {shape_of(keys)} differ in their last "
-            f"axis, d_k ({queries.shape[-1]} against {keys.shape[-1]}); a dot product "
-            "needs them equal: project both to the same d_k."
+            f"queries {shape_of(queries)} and keys {shape_of(keys)} differ in their "
+            f"last axis, d_k ({queries.shape[-1]} against {keys.shape[-1]}); a dot "
+            "product needs them equal: project both to the same d_k."
         )
     if keys.shape[-2] != values.shape[-2]:
         raise ValueError(
-            f"keys {shape_of(keys)} and values {shape_of(values)} differ in their key "
-            f"axis ({keys.shape[-2]} against {values.shape[-2]}); every key carries one "
-            "value: make both from the same tokens."
+            f"keys {shape_of(keys)} and values {shape_of(values)} differ in their "
+            f"key axis ({keys.shape[-2]} against {values.shape[-2]}); every key "
+            "carries one value: make both from the same tokens."
         )
     try:
         batch = torch.broadcast_shapes(
@@ -71,9 +71,9 @@ def require_qkv(
         )
     except RuntimeError:
         raise ValueError(
-            f"the leading axes of queries {shape_of(queries)}, keys {shape_of(keys)} and "
-            f"values {shape_of(values)} do not match; give all three the same batch (and "
-            "head) axes."
+            f"the leading axes of queries {shape_of(queries)}, keys {shape_of(keys)} "
+            f"and values {shape_of(values)} do not match; give all three the same "
+            "batch (and head) axes."
         ) from None
     require_mask(mask, (*batch, queries.shape[-2], keys.shape[-2]))
 
@@ -96,8 +96,8 @@ def masked_softmax(
 ) -> Float[Tensor, "*batch query key"]:
     """Turn scores into weights over the keys that may be seen.
 
-    A_ij = exp(S_ij) / sum over allowed j' of exp(S_ij'), and 0 where j is blocked; a query
-    that may see nothing gets zeros, never NaN. Taught in chapter 09.
+    A_ij = exp(S_ij) / sum over allowed j' of exp(S_ij'), and 0 where j is blocked; a
+    query that may see nothing gets zeros, never NaN. Taught in chapter 09.
     """
     if mask is None:
         return torch.softmax(scores, dim=-1)
@@ -117,8 +117,8 @@ def attention(
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
     """Scaled dot-product attention: every query's weighted average of the values.
 
-    C = softmax(Q K^T / sqrt(d_k)) V, the softmax over keys. Returns context and weights.
-    Taught in chapter 06, the mask in chapter 09.
+    C = softmax(Q K^T / sqrt(d_k)) V, the softmax over keys. Returns context and
+    weights. Taught in chapter 06, the mask in chapter 09.
     """
     require_qkv(queries, keys, values, mask)
     scores = queries @ keys.transpose(-2, -1) / math.sqrt(keys.shape[-1])
@@ -160,7 +160,7 @@ def causal_mask(
 def padding_mask(
     tokens: Int[Tensor, "batch key"], pad: int = 0
 ) -> Shaped[Tensor, "batch 1 key"]:
-    """Let every query see the real tokens and none of the padding: M_bj = (x_bj != pad).
+    """Let every query see the real tokens, none of the padding: M_bj = (x_bj != pad).
 
     The middle axis broadcasts over queries. Taught in chapter 09.
     """
@@ -271,7 +271,7 @@ class MultiHeadAttention(nn.Module):
         Float[Tensor, "batch query d_model"],
         Float[Tensor, "batch head query key"] | None,
     ]:
-        """Attend from `x` to `memory` (or to `x` itself) where `mask` and `causal` allow.
+        """Attend from `x` to `memory` (or to `x`) where `mask` and `causal` allow.
 
         `mask` broadcasts to (batch, query, key) and is shared by the heads.
         """

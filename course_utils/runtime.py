@@ -43,8 +43,8 @@ def base_seed() -> int:
 def seed(offset: int = 0) -> torch.Generator:
     """Seed Python, NumPy and PyTorch, and return a generator of its own.
 
-    The number used is `COURSE_SEED + 1000 * offset`, so that `seed(0)`, `seed(1)`, … are
-    the repetitions of an experiment, and another `COURSE_SEED` gives fresh ones.
+    The number used is `COURSE_SEED + 1000 * offset`, so that `seed(0)`, `seed(1)`, …
+    are the repetitions of an experiment, and another `COURSE_SEED` gives fresh ones.
     """
     if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
         raise ValueError(f"seed() got {offset!r}, expected a whole number 0, 1, 2, …")
@@ -63,8 +63,8 @@ def preset(*, cpu: Choice, gpu: Choice) -> Choice:
     forced = os.environ.get("COURSE_PRESET", "").strip().lower()
     if forced not in ("", "cpu", "gpu"):
         raise ValueError(
-            f"COURSE_PRESET is {forced!r}, expected 'cpu' or 'gpu'; unset it to let the "
-            "hardware decide."
+            f"COURSE_PRESET is {forced!r}, expected 'cpu' or 'gpu'; unset it to let "
+            "the hardware decide."
         )
     if forced:
         return gpu if forced == "gpu" else cpu
