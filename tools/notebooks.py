@@ -1,0 +1,244 @@
+"""Keep the notebooks in one canonical form, so that a diff shows only what changed.
+
+    python -m tools.notebooks normalise [PATH …]   rewrite to the canonical form
+    python -m tools.notebooks stamp [PATH …]       write the Colab cell and the links
+    python -m tools.notebooks record PATH …        run; keep the outputs that are tested
+    python -m tools.notebooks check [PATH …]       say what is not so, and what mends it
+
+With no path: every notebook of book/, exercises/ and solutions/.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
+
+from tools.files import ROOT, all_notebooks, dumps, name_of, read, rewrite, tags
+from tools.stamps import colab_source, pages, stamped, stamped_page
+
+METADATA = {
+    "kernelspec": {
+        "display_name": "Python 3",
+        "language": "python",
+        "name": "python3",
+    },
+    "language_info": {"name": "python"},
+}
+CELL_METADATA = ("tags", "mystnb")  # mystnb: captions and names of numbered figures
+CHECKED = "nbval-check-output"
+ID_LENGTH = 40
+
+# ------------------------------------------------------------------ canonical form
+
+
+def slug(source: str) -> str:
+    """A readable cell id from the first line that has something to say."""
+    for line in source.splitlines():
+        plain = unicodedata.normalize("NFKD", line).encode("ascii", "ignore").decode()
+        words = re.findall(r"[a-z0-9]+", plain.lower())
+        if words:
+            break
+    else:
+        return "cell"
+    text = words[0][:ID_LENGTH]
+    for word in words[1:]:
+        if len(text) + 1 + len(word) > ID_LENGTH:
+            break
+        text += "-" + word
+    return text
+
+
+def unique(wanted: str, taken: set[str]) -> str:
+    """`wanted`, or `wanted-2`, `wanted-3`, … when others have it already."""
+    candidate, n = wanted, 1
+    while candidate in taken:
+        n += 1
+        candidate = f"{wanted}-{n}"
+    return candidate
+
+
+def clean_outputs(outputs: Iterable[NotebookNode]) -> list[NotebookNode]:
+    """Keep the text of outputs: what a test can compare on any machine."""
+    cleaned: list[NotebookNode] = []
+    for output in outputs:
+        kind = output["output_type"]
+        if kind == "stream":
+            previous = cleaned[-1] if cleaned else {}
+            if previous.get("name") == output["name"]:
+                cleaned[-1]["text"] += output["text"]
+            else:
+                cleaned.append(NotebookNode(output))
+        elif "text/plain" in output.get("data", {}):
+            kept = nbformat.v4.new_output(
+                kind, data={"text/plain": output["data"]["text/plain"]}
+            )
+            cleaned.append(kept)
+    return cleaned
+
+
+def clean_cell(cell: NotebookNode, cell_id: str) -> NotebookNode:
+    """One cell with its source, the metadata we use and, if tested, its outputs."""
+    source = cell.source.replace("\r\n", "\n")
+    source = re.sub(r"\A(?:[^\S\n]*\n)+", "", source).rstrip()
+    kept: dict[str, Any] = {
+        key: cell.metadata[key] for key in CELL_METADATA if cell.metadata.get(key)
+    }
+    if "tags" in kept:
+        kept["tags"] = tags(cell)
+    if cell.cell_type == "code":
+        outputs = clean_outputs(cell.outputs) if CHECKED in tags(cell) else []
+        return new_code_cell(source, id=cell_id, metadata=kept, outputs=outputs)
+    if cell.cell_type == "raw":
+        return new_raw_cell(source, id=cell_id, metadata=kept)
+    clean = new_markdown_cell(source, id=cell_id, metadata=kept)
+    if cell.get("attachments"):
+        clean["attachments"] = cell["attachments"]
+    return clean
+
+
+def canonical(nb: NotebookNode) -> NotebookNode:
+    """The notebook's one form in git: no outputs but the tested ones, stable ids."""
+    cells: list[NotebookNode] = []
+    taken: set[str] = set()
+    for cell in nb.cells:
+        if not cell.source.strip():
+            continue
+        cell_id = unique(slug(cell.source), taken)
+        taken.add(cell_id)
+        cells.append(clean_cell(cell, cell_id))
+    clean = new_notebook(cells=cells, metadata=METADATA)
+    clean.nbformat_minor = 5
+    return clean
+
+
+# ------------------------------------------------------------------------ findings
+
+
+def findings(path: Path, colab: str) -> list[str]:
+    """What about this notebook is not as it should stand in git, and what mends it."""
+    nb = read(path)
+    clean = canonical(nb)
+    found: list[str] = []
+    if nb.metadata != clean.metadata:
+        found.append("metadata is more or less than kernelspec and language_info")
+    if len(nb.cells) != len(clean.cells):
+        found.append("has empty cells")
+    else:
+        for n, (cell, wanted) in enumerate(zip(nb.cells, clean.cells)):
+            wrong = [
+                key
+                for key in sorted({*cell, *wanted})
+                if cell.get(key) != wanted.get(key)
+            ]
+            if wrong:
+                found.append(f"cell {n} ({wanted.id}): {', '.join(wrong)} not normal")
+    if not found and path.read_text(encoding="utf-8") != dumps(clean):
+        found.append("the file's layout (indent, line ends or nbformat version)")
+    found = [f"{what}; run `python -m tools.notebooks normalise`" for what in found]
+    found += [
+        f"cell {n} ({cell.id}) is tagged {CHECKED} but stores no output, so "
+        f"nothing is compared; run `python -m tools.notebooks record {name_of(path)}`"
+        for n, cell in enumerate(clean.cells)
+        if CHECKED in tags(cell) and not cell.get("outputs")
+    ]
+    if clean != canonical(stamped(nb, colab)):
+        found.append(
+            "the first cell is not the Colab cell with the address of _config.yml; run "
+            "`python -m tools.notebooks stamp`"
+        )
+    return found
+
+
+def check(paths: list[Path], root: Path = ROOT) -> list[str]:
+    """Every finding in these notebooks and in the pages, one line each."""
+    colab = colab_source(root)
+    found = [f"{name_of(p)}: {what}" for p in paths for what in findings(p, colab)]
+    found += [
+        f"{name_of(page)}: a block is stale; run `python -m tools.notebooks stamp`"
+        for page in pages(root)
+        if page.read_text(encoding="utf-8")
+        != stamped_page(page.read_text("utf-8"), root)
+    ]
+    return found
+
+
+# ------------------------------------------------------------------------ commands
+
+
+def normalise(paths: list[Path]) -> None:
+    """Rewrite the notebooks to their canonical form."""
+    for path in paths:
+        rewrite(path, dumps(canonical(read(path))))
+
+
+def stamp(paths: list[Path], root: Path = ROOT) -> None:
+    """Write the Colab cell into the notebooks and the blocks into the pages."""
+    source = colab_source(root)
+    for path in paths:
+        rewrite(path, dumps(canonical(stamped(read(path), source))))
+    for page in pages(root):
+        rewrite(page, stamped_page(page.read_text(encoding="utf-8"), root))
+
+
+def record(path: Path) -> None:
+    """Run the notebook and store the outputs of the cells whose output is tested."""
+    from nbclient import NotebookClient
+
+    nb = canonical(read(path))
+    NotebookClient(
+        nb, timeout=600, resources={"metadata": {"path": path.parent}}
+    ).execute()
+    for cell in nb.cells:
+        rich = {
+            kind
+            for output in cell.get("outputs", [])
+            for kind in output.get("data", {})
+            if kind != "text/plain"
+        }
+        if CHECKED in tags(cell) and rich:
+            raise ValueError(
+                f"{name_of(path)}: cell {cell.id} is tagged {CHECKED} and shows "
+                f"{', '.join(sorted(rich))}; only text is compared: print the rounded "
+                "values in a cell of their own and tag that one."
+            )
+    rewrite(path, dumps(canonical(nb)))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run one command; returns the exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.notebooks")
+    parser.add_argument("command", choices=["normalise", "stamp", "record", "check"])
+    parser.add_argument("paths", nargs="*", type=Path, metavar="PATH")
+    options = parser.parse_args(arguments)
+    if options.command == "record" and not options.paths:
+        parser.error("record runs a notebook, which takes a while: name it")
+    paths = options.paths or all_notebooks()
+    try:
+        if options.command == "normalise":
+            normalise(paths)
+        elif options.command == "stamp":
+            stamp(paths)
+        elif options.command == "record":
+            for path in paths:
+                record(path)
+        else:
+            found = check(paths)
+            print("\n".join(found) or f"{len(paths)} notebooks in canonical form")
+            return 1 if found else 0
+    except (ValueError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,86 @@
+"""Carry the repository's address to wherever a reader needs it.
+
+It stands in `_config.yml` alone. From there it is stamped into the first cell of every
+notebook (which installs the course on Colab) and into the marked blocks of pages:
+`<!-- colab-links:begin -->` … `<!-- colab-links:end -->`, and the same with `clone`.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import yaml
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+from tools.files import ROOT, read, tags, title
+
+COLAB_TAGS = ("colab", "remove-cell")
+
+
+def repository(root: Path = ROOT) -> tuple[str, str]:
+    """The address and the branch, from the one place where they stand."""
+    config = yaml.safe_load((root / "_config.yml").read_text(encoding="utf-8"))
+    stated = config.get("repository") or {}
+    if not stated.get("url") or not stated.get("branch"):
+        raise ValueError(
+            "_config.yml has no `repository: {url: …, branch: …}`; the Colab cell and "
+            "the links are made from it."
+        )
+    return stated["url"].rstrip("/"), stated["branch"]
+
+
+def colab_source(root: Path = ROOT) -> str:
+    """The first cell of every notebook."""
+    url, branch = repository(root)
+    return (
+        "# On Colab this installs the course; anywhere else it does nothing.\n"
+        "import sys\n"
+        "\n"
+        'if "google.colab" in sys.modules:\n'
+        f'    %pip install -q "git+{url}@{branch}"'
+    )
+
+
+def stamped(nb: NotebookNode, source: str) -> NotebookNode:
+    """The notebook with `source` as its first cell, in place of any older one."""
+    rest = [cell for cell in nb.cells if "colab" not in tags(cell)]
+    first = new_code_cell(source, metadata={"tags": list(COLAB_TAGS)})
+    return NotebookNode(nb, cells=[first, *rest])
+
+
+def blocks(root: Path = ROOT) -> dict[str, str]:
+    """What stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->` in a page."""
+    url, branch = repository(root)
+    colab = url.replace(
+        "https://github.com", "https://colab.research.google.com/github"
+    )
+    links = [
+        f"- [{title(read(path))}]({colab}/blob/{branch}/book/{path.name})"
+        for path in sorted((root / "book").glob("*.ipynb"))
+    ]
+    clone = f"```sh\ngit clone {url}.git\ncd {url.rsplit('/', 1)[-1]}\n```"
+    return {"colab-links": "\n".join(links), "clone": clone}
+
+
+def block_pattern(name: str) -> re.Pattern[str]:
+    """What matches a stamped block, its two marks as groups."""
+    return re.compile(rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)", re.DOTALL)
+
+
+def stamped_page(text: str, root: Path = ROOT) -> str:
+    """A page with its stamped blocks brought up to date (most have none)."""
+    for name, block in blocks(root).items():
+        replacement = rf"\g<1>{block}\n\g<2>" if block else r"\g<1>\g<2>"
+        text = block_pattern(name).sub(replacement, text)
+    return text
+
+
+def pages(root: Path = ROOT) -> list[Path]:
+    """The Markdown pages that may hold stamped blocks."""
+    return [
+        p
+        for p in (root / "README.md", *sorted((root / "book").glob("*.md")))
+        if p.exists()
+    ]
