@@ -8,84 +8,22 @@ mask is boolean, True = may attend, as in `F.scaled_dot_product_attention`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import torch
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor, nn
 
-from course_utils.shapes import Bool, Float, Int, Shaped, shape_of
-
-# --------------------------------------------------------------------- clear errors
-
-
-def require_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
-    """Refuse a mask that is not boolean or does not broadcast to the scores."""
-    if mask is None:
-        return
-    if mask.dtype != torch.bool:
-        raise ValueError(
-            f"mask has dtype {mask.dtype}, expected torch.bool with True = may attend; "
-            "write `mask.bool()` if 1 means may attend, `mask == 0` if 0 does."
-        )
-    try:
-        fits = torch.broadcast_shapes(mask.shape, scores_shape) == scores_shape
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"mask has shape {shape_of(mask)}, which does not broadcast to the scores' "
-            f"{tuple(scores_shape)} (…, query, key); add the missing axes with "
-            "`mask[:, None, :]` or the like."
-        )
-
-
-def require_qkv(
-    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
-) -> None:
-    """Refuse queries, keys, values and a mask that do not fit together.
-
-    Says what came, what was expected and what to do. Taught in chapter 06.
-    """
-    for name, tensor in (("queries", queries), ("keys", keys), ("values", values)):
-        if tensor.dim() < 2:
-            raise ValueError(
-                f"{name} has shape {shape_of(tensor)}, expected at least two axes "
-                "(tokens, features); one token alone is `x[None, :]`."
-            )
-    if queries.shape[-1] != keys.shape[-1]:
-        raise ValueError(
-            f"queries {shape_of(queries)} and keys {shape_of(keys)} differ in their "
-            f"last axis, d_k ({queries.shape[-1]} against {keys.shape[-1]}); a dot "
-            "product needs them equal: project both to the same d_k."
-        )
-    if keys.shape[-2] != values.shape[-2]:
-        raise ValueError(
-            f"keys {shape_of(keys)} and values {shape_of(values)} differ in their "
-            f"key axis ({keys.shape[-2]} against {values.shape[-2]}); every key "
-            "carries one value: make both from the same tokens."
-        )
-    try:
-        batch = torch.broadcast_shapes(
-            queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
-        )
-    except RuntimeError:
-        raise ValueError(
-            f"the leading axes of queries {shape_of(queries)}, keys {shape_of(keys)} "
-            f"and values {shape_of(values)} do not match; give all three the same "
-            "batch (and head) axes."
-        ) from None
-    require_mask(mask, (*batch, queries.shape[-2], keys.shape[-2]))
-
-
-def require_sequence(x: Tensor, d_model: int, name: str = "x") -> None:
-    """Refuse anything but `(batch, token, d_model)`, naming what came."""
-    if x.dim() != 3 or x.shape[-1] != d_model:
-        raise ValueError(
-            f"{name} has shape {shape_of(x)}, expected (batch, token, {d_model}); "
-            "a single sequence needs a batch axis: `x[None]`."
-        )
-
+from course_utils.shapes import (
+    Bool,
+    Float,
+    Int,
+    require_mask,
+    require_qkv,
+    require_sequence,
+    shape_of,
+)
 
 # ------------------------------------------------------------------------ functions
 
@@ -159,7 +97,7 @@ def causal_mask(
 
 def padding_mask(
     tokens: Int[Tensor, "batch key"], pad: int = 0
-) -> Shaped[Tensor, "batch 1 key"]:
+) -> Bool[Tensor, "batch 1 key"]:
     """Let every query see the real tokens, none of the padding: M_bj = (x_bj != pad).
 
     The middle axis broadcasts over queries. Taught in chapter 09.
@@ -169,6 +107,45 @@ def padding_mask(
             f"tokens has shape {shape_of(tokens)}, expected (batch, key) token ids."
         )
     return (tokens != pad)[:, None, :]
+
+
+def fused_attention(
+    queries: Float[Tensor, "batch head query d_k"],
+    keys: Float[Tensor, "batch head key d_k"],
+    values: Float[Tensor, "batch head key d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+    causal: bool = False,
+    bias: Float[Tensor, "..."] | None = None,
+    need_weights: bool = False,
+) -> tuple[
+    Float[Tensor, "batch head query d_v"],
+    Float[Tensor, "batch head query key"] | None,
+]:
+    """Compute what `attention` does in one kernel that never stores the weights.
+
+    C = softmax(Q K^T / sqrt(d_k) + B) V, with a `bias` B on the scores if given. With
+    `need_weights=True` the same numbers come step by step, weights included.
+    Taught in chapters 10 and 15, the bias in chapter 08.
+    """
+    require_qkv(queries, keys, values, mask)
+    n_queries, n_keys = queries.shape[-2], keys.shape[-2]
+    causal = causal and n_queries > 1  # one query alone is the last: it sees every key
+    by_kernel = n_queries == n_keys and mask is None and bias is None
+    if causal and (need_weights or not by_kernel):
+        allowed = causal_mask(n_queries, n_keys, queries.device)
+        mask, causal = allowed if mask is None else mask & allowed, False
+    if need_weights:
+        scores = queries @ keys.transpose(-2, -1) / math.sqrt(keys.shape[-1])
+        weights = masked_softmax(scores if bias is None else scores + bias, mask)
+        return weights @ values, weights
+    added = mask
+    if bias is not None:
+        added = bias.to(queries.dtype)
+        added = added if mask is None else added.masked_fill(~mask, -torch.inf)
+    context = F.scaled_dot_product_attention(
+        queries, keys, values, attn_mask=added, is_causal=causal
+    )
+    return context, None
 
 
 # -------------------------------------------------------------------------- modules
@@ -221,14 +198,40 @@ class CrossAttention(nn.Module):
         return attention(self.query(x), keys, values, mask)
 
 
+class KeyValueCache:
+    """The keys and values of the tokens read so far, in memory set aside once.
+
+    Generation asks with one new token at a time; what the old ones advertise and carry
+    stays. The one place where the course writes into a tensor: go on from a cache
+    once, and take `select` where you need a copy. Taught in chapter 13.
+    """
+
+    def __init__(self, keys: Tensor, values: Tensor, length: int = 0):
+        self.keys, self.values, self.length = keys, values, length
+
+    def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
+        """Store the new tokens' keys and values, and return those of all tokens."""
+        end, room = self.length + keys.shape[-2], self.keys.shape[-2]
+        if end > room:
+            raise ValueError(
+                f"{end} tokens do not fit into a cache of {room}; generate fewer, or "
+                "build the model with a larger max_length."
+            )
+        self.keys[:, :, self.length : end] = keys
+        self.values[:, :, self.length : end] = values
+        self.length = end
+        return self.keys[:, :, :end], self.values[:, :, :end]
+
+    def select(self, rows: Int[Tensor, "row"]) -> KeyValueCache:
+        """Copy the given rows of the batch, as beam search needs."""
+        return KeyValueCache(self.keys[rows], self.values[rows], self.length)
+
+
 class MultiHeadAttention(nn.Module):
     """Several heads side by side, each with its own queries, keys and values.
 
     H_h = attention(Q_h, K_h, V_h), output [H_1; …; H_H] W_O. Self-attention, or
     cross-attention when `memory` is given. Taught in chapter 10.
-
-    The fused kernel computes the context without storing the weights; with
-    `need_weights=True` the same numbers come by the taught path, weights included.
     """
 
     def __init__(self, d_model: int, n_heads: int, bias: bool = True):
@@ -239,57 +242,68 @@ class MultiHeadAttention(nn.Module):
                 "width; choose n_heads among the divisors of d_model."
             )
         self.n_heads = n_heads
+        self.sizes = [d_model, 2 * d_model]
         self.qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
         self.output = nn.Linear(d_model, d_model, bias=bias)
 
+    def split(
+        self, x: Float[Tensor, "batch token width"], parts: int
+    ) -> tuple[Float[Tensor, "batch head token d_head"], ...]:
+        """Cut the features into `parts` tensors of `n_heads` heads each."""
+        cut = rearrange(x, "b t (p h d) -> p b h t d", p=parts, h=self.n_heads)
+        return cut.unbind(0)
+
+    def remember(
+        self, memory: Float[Tensor, "batch key d_model"]
+    ) -> tuple[Float[Tensor, "batch head key d_head"], ...]:
+        """Make keys and values of a memory, once for all the queries to come."""
+        require_sequence(memory, self.output.in_features, "memory")
+        weight = self.qkv.weight.split(self.sizes)[1]
+        bias = None if self.qkv.bias is None else self.qkv.bias.split(self.sizes)[1]
+        return self.split(F.linear(memory, weight, bias), 2)
+
     def project(
-        self, x: Float[Tensor, "batch query d_model"], memory: Tensor | None = None
-    ) -> list[Float[Tensor, "batch head token d_head"]]:
-        """Make queries, keys and values, each split into heads."""
+        self,
+        x: Float[Tensor, "batch query d_model"],
+        memory: Tensor | tuple[Tensor, ...] | None = None,
+    ) -> tuple[Float[Tensor, "batch head _ d_head"], ...]:
+        """Make queries of `x`, keys and values of `memory` (or of `x` as well)."""
+        require_sequence(x, self.output.in_features)
         if memory is None:
-            fused = self.qkv(x)
-            parts = fused.chunk(3, dim=-1)
-        else:
-            weight, bias, d_model = self.qkv.weight, self.qkv.bias, x.shape[-1]
-            query_bias = None if bias is None else bias[:d_model]
-            memory_bias = None if bias is None else bias[d_model:]
-            keys_values = F.linear(memory, weight[d_model:], memory_bias)
-            parts = (
-                F.linear(x, weight[:d_model], query_bias),
-                *keys_values.chunk(2, dim=-1),
-            )
-        return [rearrange(p, "b t (h d) -> b h t d", h=self.n_heads) for p in parts]
+            return self.split(self.qkv(x), 3)
+        weight = self.qkv.weight.split(self.sizes)[0]
+        bias = None if self.qkv.bias is None else self.qkv.bias.split(self.sizes)[0]
+        asked = memory if isinstance(memory, tuple) else self.remember(memory)
+        return (*self.split(F.linear(x, weight, bias), 1), *asked)
 
     def forward(
         self,
         x: Float[Tensor, "batch query d_model"],
-        memory: Float[Tensor, "batch key d_model"] | None = None,
+        memory: Tensor | tuple[Tensor, ...] | None = None,
         mask: Bool[Tensor, "..."] | None = None,
         causal: bool = False,
         need_weights: bool = False,
+        bias: Float[Tensor, "..."] | None = None,
+        rotate: Callable[[Tensor], Tensor] | None = None,
+        cache: KeyValueCache | None = None,
     ) -> tuple[
         Float[Tensor, "batch query d_model"],
         Float[Tensor, "batch head query key"] | None,
     ]:
         """Attend from `x` to `memory` (or to `x`) where `mask` and `causal` allow.
 
-        `mask` broadcasts to (batch, query, key) and is shared by the heads.
+        `mask` broadcasts to (batch, query, key) and is shared by the heads. `bias` and
+        `rotate` tell positions (chapter 08), `cache` holds earlier tokens (chapter 13).
         """
-        require_sequence(x, self.output.in_features)
-        if memory is not None:
-            require_sequence(memory, self.output.in_features, "memory")
         queries, keys, values = self.project(x, memory)
+        if rotate is not None:
+            queries, keys = rotate(queries), rotate(keys)
+        if cache is not None:
+            keys, values = cache.extend(keys, values)
         if mask is not None:
             require_mask(mask, (x.shape[0], queries.shape[-2], keys.shape[-2]))
             mask = mask[:, None] if mask.dim() == 3 else mask
-        if causal and (mask is not None or need_weights):
-            allowed = causal_mask(queries.shape[-2], keys.shape[-2], x.device)
-            mask, causal = allowed if mask is None else mask & allowed, False
-        if need_weights:
-            context, weights = attention(queries, keys, values, mask)
-        else:
-            weights = None
-            context = F.scaled_dot_product_attention(
-                queries, keys, values, attn_mask=mask, is_causal=causal
-            )
+        context, weights = fused_attention(
+            queries, keys, values, mask, causal, bias, need_weights
+        )
         return self.output(rearrange(context, "b h t d -> b t (h d)")), weights

@@ -1,5 +1,6 @@
-"""Shape annotations: ``Float[Tensor, "batch query d_k"]``, checked only in the tests.
+"""Shapes, written in every signature, and clear words where they do not fit.
 
+``Float[Tensor, "batch query d_k"]`` is checked at run time in the tests alone:
 jaxtyping is a tool of the course's developers, not of its readers: where it is not
 installed the annotations still say the same to a person and mean nothing to Python.
 """
@@ -7,6 +8,9 @@ installed the annotations still say the same to a person and mean nothing to Pyt
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
 
 if TYPE_CHECKING:
     from jaxtyping import Bool, Float, Int, Shaped
@@ -23,9 +27,86 @@ else:
 
         Bool = Float = Int = Shaped = _AnyShape()
 
-__all__ = ["Bool", "Float", "Int", "Shaped", "shape_of"]
+__all__ = [
+    "Bool",
+    "Float",
+    "Int",
+    "Shaped",
+    "require_mask",
+    "require_qkv",
+    "require_sequence",
+    "shape_of",
+]
 
 
 def shape_of(tensor: Any) -> str:
     """Write a shape the way the course's error messages do: ``(2, 3, 4)``."""
     return str(tuple(tensor.shape))
+
+
+def require_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
+    """Refuse a mask that is not boolean or does not broadcast to the scores."""
+    if mask is None:
+        return
+    if mask.dtype != torch.bool:
+        raise ValueError(
+            f"mask has dtype {mask.dtype}, expected torch.bool with True = may attend; "
+            "write `mask.bool()` if 1 means may attend, `mask == 0` if 0 does."
+        )
+    try:
+        fits = torch.broadcast_shapes(mask.shape, scores_shape) == scores_shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"mask has shape {shape_of(mask)}, which does not broadcast to the scores' "
+            f"{tuple(scores_shape)} (…, query, key); add the missing axes with "
+            "`mask[:, None, :]` or the like."
+        )
+
+
+def require_qkv(
+    queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None
+) -> None:
+    """Refuse queries, keys, values and a mask that do not fit together.
+
+    Says what came, what was expected and what to do. Taught in chapter 06.
+    """
+    for name, tensor in (("queries", queries), ("keys", keys), ("values", values)):
+        if tensor.dim() < 2:
+            raise ValueError(
+                f"{name} has shape {shape_of(tensor)}, expected at least two axes "
+                "(tokens, features); one token alone is `x[None, :]`."
+            )
+    if queries.shape[-1] != keys.shape[-1]:
+        raise ValueError(
+            f"queries {shape_of(queries)} and keys {shape_of(keys)} differ in their "
+            f"last axis, d_k ({queries.shape[-1]} against {keys.shape[-1]}); a dot "
+            "product needs them equal: project both to the same d_k."
+        )
+    if keys.shape[-2] != values.shape[-2]:
+        raise ValueError(
+            f"keys {shape_of(keys)} and values {shape_of(values)} differ in their "
+            f"key axis ({keys.shape[-2]} against {values.shape[-2]}); every key "
+            "carries one value: make both from the same tokens."
+        )
+    try:
+        batch = torch.broadcast_shapes(
+            queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
+        )
+    except RuntimeError:
+        raise ValueError(
+            f"the leading axes of queries {shape_of(queries)}, keys {shape_of(keys)} "
+            f"and values {shape_of(values)} do not match; give all three the same "
+            "batch (and head) axes."
+        ) from None
+    require_mask(mask, (*batch, queries.shape[-2], keys.shape[-2]))
+
+
+def require_sequence(x: Tensor, d_model: int, name: str = "x") -> None:
+    """Refuse anything but `(batch, token, d_model)`, naming what came."""
+    if x.dim() != 3 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"{name} has shape {shape_of(x)}, expected (batch, token, {d_model}); "
+            "a single sequence needs a batch axis: `x[None]`."
+        )
