@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 from pathlib import Path
@@ -52,6 +53,14 @@ def name_of(path: Path) -> str:
     return str(resolved.relative_to(ROOT) if ROOT in resolved.parents else path)
 
 
+def parse(source: str) -> ast.Module:
+    """A code cell's syntax tree, line for line; `%magic` and `!shell` do nothing."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.parse(re.sub(r"(?m)^([ \t]*)[%!].*$", r"\1pass", source))
+
+
 def title(nb: NotebookNode) -> str:
     """The notebook's H1."""
     for cell in nb.cells:
@@ -63,6 +72,6 @@ def title(nb: NotebookNode) -> str:
 
 def rewrite(path: Path, text: str) -> None:
     """Write the file if that changes it, and say so."""
-    if path.read_text(encoding="utf-8") != text:
+    if not path.exists() or path.read_text(encoding="utf-8") != text:
         write_text(path, text)
         print(f"wrote {name_of(path)}")

@@ -23,7 +23,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_cell
 
 from tools.files import ROOT, all_notebooks, dumps, name_of, read, rewrite, tags
-from tools.stamps import colab_source, pages, stamped, stamped_page
+from tools.stamps import blocks, colab_source, pages, stamped, stamped_page
 
 METADATA = {
     "kernelspec": {
@@ -162,12 +162,12 @@ def check(paths: list[Path], root: Path = ROOT) -> list[str]:
     """Every finding in these notebooks and in the pages, one line each."""
     colab = colab_source(root)
     found = [f"{name_of(p)}: {what}" for p in paths for what in findings(p, colab)]
-    found += [
-        f"{name_of(page)}: a block is stale; run `python -m tools.notebooks stamp`"
-        for page in pages(root)
-        if page.read_text(encoding="utf-8")
-        != stamped_page(page.read_text("utf-8"), root)
-    ]
+    wanted = blocks(root)
+    for page in pages(root):
+        text = page.read_text(encoding="utf-8")
+        if text != stamped_page(text, wanted):
+            mend = "run `python -m tools.notebooks stamp`"
+            found.append(f"{name_of(page)}: a block is stale; {mend}")
     return found
 
 
@@ -185,8 +185,9 @@ def stamp(paths: list[Path], root: Path = ROOT) -> None:
     source = colab_source(root)
     for path in paths:
         rewrite(path, dumps(canonical(stamped(read(path), source))))
+    wanted = blocks(root)
     for page in pages(root):
-        rewrite(page, stamped_page(page.read_text(encoding="utf-8"), root))
+        rewrite(page, stamped_page(page.read_text(encoding="utf-8"), wanted))
 
 
 def record(path: Path) -> None:

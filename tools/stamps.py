@@ -1,8 +1,9 @@
 """Carry the repository's address to wherever a reader needs it.
 
 It stands in `_config.yml` alone. From there it is stamped into the first cell of every
-notebook (which installs the course on Colab) and into the marked blocks of pages:
-`<!-- colab-links:begin -->` … `<!-- colab-links:end -->`, and the same with `clone`.
+notebook (which installs the course on Colab) and into marked blocks of other files:
+`<!-- colab-links:begin -->` … `<!-- colab-links:end -->`, the same with `clone`, and
+with `citation` in CITATION.cff, where each mark stands in a comment of its own.
 """
 
 from __future__ import annotations
@@ -61,26 +62,25 @@ def blocks(root: Path = ROOT) -> dict[str, str]:
         for path in sorted((root / "book").glob("*.ipynb"))
     ]
     clone = f"```sh\ngit clone {url}.git\ncd {url.rsplit('/', 1)[-1]}\n```"
-    return {"colab-links": "\n".join(links), "clone": clone}
+    citation = f'repository-code: "{url}"'
+    return {"colab-links": "\n".join(links), "clone": clone, "citation": citation}
 
 
-def block_pattern(name: str) -> re.Pattern[str]:
-    """What matches a stamped block, its two marks as groups."""
-    return re.compile(rf"(<!-- {name}:begin -->\n).*?(<!-- {name}:end -->)", re.DOTALL)
-
-
-def stamped_page(text: str, root: Path = ROOT) -> str:
-    """A page with its stamped blocks brought up to date (most have none)."""
-    for name, block in blocks(root).items():
-        replacement = rf"\g<1>{block}\n\g<2>" if block else r"\g<1>\g<2>"
-        text = block_pattern(name).sub(replacement, text)
+def stamped_page(text: str, wanted: dict[str, str]) -> str:
+    """A page with its marked blocks replaced by those wanted (most pages have none)."""
+    for name, block in wanted.items():
+        inside = f"{block}\n" if block else ""
+        text = re.sub(
+            rf"(<!-- {name}:begin -->\n).*?((?:# )?<!-- {name}:end -->)",
+            lambda mark, inside=inside: mark[1] + inside + mark[2],  # type: ignore[misc]
+            text,
+            flags=re.DOTALL,
+        )
     return text
 
 
 def pages(root: Path = ROOT) -> list[Path]:
-    """The Markdown pages that may hold stamped blocks."""
-    return [
-        p
-        for p in (root / "README.md", *sorted((root / "book").glob("*.md")))
-        if p.exists()
-    ]
+    """The files that may hold marked blocks."""
+    named = (root / "README.md", root / "CITATION.cff")
+    candidates = (*named, *sorted((root / "book").glob("*.md")))
+    return [page for page in candidates if page.exists()]
