@@ -1,0 +1,331 @@
+"""Interactives that need no kernel: HTML, SVG and some JavaScript in a cell's output.
+
+They work on the built page, in Colab, in JupyterLab and from a file, by mouse, touch
+and keyboard; what they show is also said in words below the drawing. A chapter writes
+one as a list of controls and a JavaScript body `(state, data, ui)` that draws it:
+
+    widget(
+        "coin", "A coin", [slider("p", "probability", [0.1, 0.5, 0.9])],
+        script="ui.bars([state.p], {x: 0, y: 0, w: ui.width, h: ui.height});"
+               "ui.say(`The coin shows heads with probability ${state.p}.`);",
+        alt="One bar as high as the probability of heads.",
+    )
+
+`ui` has width, height, line, rect, circle, text, curve, bars, heatmap, tokens, active
+(an element to press or drag), say, set, softmax and normals: see `interactive.js`.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+
+from course_utils.plots import COLOURS, COLOURS_DARK
+
+# --------------------------------------------------------------------------- controls
+
+
+_NAME = "\0"  # stands for the widget's name until the control is put into one
+
+
+@dataclass(frozen=True)
+class Control:
+    """One native form element, bound to `state[key]` in the page."""
+
+    key: str
+    html: str
+
+
+def _attribute(value: Any) -> str:
+    return html.escape(value if isinstance(value, str) else json.dumps(value))
+
+
+def _bound(key: str, kind: str) -> str:
+    if not re.fullmatch(r"[a-z][A-Za-z0-9_]*", key):
+        raise ValueError(
+            f"control key {key!r} is not a JavaScript name; use letters, digits and _."
+        )
+    return f'data-control="{key}" data-kind="{kind}"'
+
+
+def _position(value: Any, among: Sequence[Any], key: str) -> int:
+    if not among:
+        raise ValueError(
+            f"control {key!r} has nothing to choose from; give some values."
+        )
+    if value is not None and value not in among:
+        raise ValueError(
+            f"control {key!r} starts at {value!r}, expected one of {list(among)}."
+        )
+    return 0 if value is None else list(among).index(value)
+
+
+def slider(
+    key: str, label: str, values: Sequence[float], value: float | None = None
+) -> Control:
+    """A slider over a list of numbers, in any steps; `state[key]` is the number."""
+    at = _position(value, values, key)
+    return Control(
+        key,
+        f"<label>{html.escape(label)} <input type=range {_bound(key, 'slider')} "
+        f"min=0 max={len(values) - 1} value={at} step=1 autocomplete=off "
+        f'data-values="{_attribute(list(values))}"> '
+        f"<output>{values[at]}</output></label>",
+    )
+
+
+def toggle(key: str, label: str, value: bool = False) -> Control:
+    """A checkbox; `state[key]` is true or false."""
+    checked = " checked" if value else ""
+    return Control(
+        key,
+        f"<label><input type=checkbox {_bound(key, 'toggle')} autocomplete=off"
+        f"{checked}> {html.escape(label)}</label>",
+    )
+
+
+def select(
+    key: str, label: str, options: Sequence[str], value: str | None = None
+) -> Control:
+    """A list to choose from; `state[key]` is the chosen text."""
+    at = _position(value, options, key)
+    inside = "".join(
+        f'<option value="{_attribute(option)}"{" selected" if i == at else ""}>'
+        f"{html.escape(option)}</option>"
+        for i, option in enumerate(options)
+    )
+    return Control(
+        key,
+        f"<label>{html.escape(label)} <select {_bound(key, 'select')} autocomplete=off>"
+        f"{inside}</select></label>",
+    )
+
+
+def button(key: str, label: str) -> Control:
+    """A button; `state[key]` counts how often it was pressed."""
+    return Control(
+        key,
+        f"<button type=button {_bound(key, 'button')}>{html.escape(label)}</button>",
+    )
+
+
+def tokens(key: str, label: str, options: Sequence[str], value: int = 0) -> Control:
+    """Words to choose one from; `state[key]` is its position."""
+    at = _position(value, range(len(options)), key)
+    inside = "".join(
+        f'<label><input type=radio name="{_NAME}-{key}" autocomplete=off'
+        f"{' checked' if i == at else ''}>{html.escape(option)}</label>"
+        for i, option in enumerate(options)
+    )
+    return Control(
+        key,
+        f"<fieldset {_bound(key, 'tokens')}><legend>{html.escape(label)}</legend>"
+        f"{inside}</fieldset>",
+    )
+
+
+# -------------------------------------------------------------------------- the frame
+
+
+@dataclass(frozen=True)
+class Widget:
+    """An interactive: shown by being a cell's last value."""
+
+    html: str
+    alt: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.alt
+
+
+@cache
+def _own(file: str) -> str:
+    return files("course_utils").joinpath(file).read_text(encoding="utf-8")
+
+
+def palette_css() -> str:
+    """The palette as CSS variables: light, and dark where the page or its reader is."""
+    light, dark = (
+        "".join(f"--course-{name}:{colour};" for name, colour in colours.items())
+        for colours in (COLOURS, COLOURS_DARK)
+    )
+    asked = ":root:not([data-theme]) body:not([data-jp-theme-light=true])"
+    return (
+        f".course-widget{{{light}}}"
+        f"@media(prefers-color-scheme:dark){{{asked} .course-widget"
+        f"{{color-scheme:dark;{dark}}}}}"
+        f":is([data-theme=dark],[data-jp-theme-light=false]) .course-widget"
+        f"{{color-scheme:dark;{dark}}}"
+    )
+
+
+def _plain(data: Any) -> Any:
+    """Tensors and arrays as lists, numbers to four digits, to keep pages small."""
+    if hasattr(data, "tolist"):
+        data = data.tolist()
+    if isinstance(data, Mapping):
+        return {str(key): _plain(value) for key, value in data.items()}
+    if isinstance(data, (list, tuple)):
+        return [_plain(value) for value in data]
+    return float(f"{data:.4g}") if isinstance(data, float) else data
+
+
+def _script_json(data: Any) -> str:
+    """JSON that can stand inside a script element whatever text it holds."""
+    try:
+        text = json.dumps(_plain(data), allow_nan=False, separators=(",", ":"))
+    except ValueError:
+        raise ValueError(
+            "the data of a widget holds NaN or infinity, which a page can't show; "
+            "replace them first, as in `torch.nan_to_num(x)`."
+        ) from None
+    return text.replace("<", "\\u003c").replace("&", "\\u0026")
+
+
+def widget(
+    name: str,
+    title: str,
+    controls: Sequence[Control],
+    *,
+    script: str,
+    alt: str,
+    data: Any = None,
+    height: int = 240,
+) -> Widget:
+    """Make an interactive of `controls` and a `script` that draws their state.
+
+    `name` is its id on the page; `alt` stands for it where scripts don't run; `height`
+    is the drawing's in CSS pixels, fixed so that the page does not jump.
+    """
+    if not re.fullmatch(r"[a-z][a-z0-9-]*", name):
+        raise ValueError(
+            f"widget name {name!r} can't be an id; use a-z, 0-9 and -: 'my-widget'."
+        )
+    if len(alt.strip()) < 20:
+        raise ValueError(
+            f"widget {name!r} got alt = {alt!r}, expected a sentence of 20 characters "
+            "or more; say what there is to find to a reader who can't see it."
+        )
+    if len({control.key for control in controls}) < len(controls):
+        raise ValueError(
+            f"widget {name!r} has two controls of one key; give each its own."
+        )
+    if "</script" in script.lower():
+        raise ValueError(f"the script of widget {name!r} holds '</script'; split it.")
+    said = html.escape(" ".join(alt.split()))
+    heading = html.escape(title)
+    inside = "".join(control.html for control in controls).replace(_NAME, name)
+    return Widget(
+        f'<div class="course-widget tex2jax_ignore" id="{name}" role="group" '
+        f'aria-label="{heading}"><style>{palette_css()}{_own("interactive.css")}</style>'
+        f'<p class="cw-title">{heading}</p><div class="cw-controls">{inside}</div>'
+        f'<div class="cw-strip"></div><svg role="img" aria-label="{said}" '
+        f'height="{height}" style="height:{height}px"></svg>'
+        f'<p class="cw-says" role="status">{said}</p>'
+        f"<script>(function(){{\n{_own('interactive.js')}\n"
+        f"const data={_script_json(data)};\n"
+        f"const script=function(state,data,ui){{\n{script}\n}};\n"
+        f"document.querySelectorAll('[id=\"{name}\"]').forEach("
+        f"(root)=>courseWidget(root,data,script));\n}})();</script></div>",
+        " ".join(alt.split()),
+    )
+
+
+# -------------------------------------------------------------------- ready to be used
+
+
+def softmax_scale(
+    name: str = "softmax-scale", n_keys: int = 10, largest: int = 1024
+) -> Widget:
+    """Watch the softmax saturate as d_k grows, and the scale prevent it.
+
+    One query and `n_keys` keys with independent standard normal entries; weights =
+    softmax(q . k_j), divided by sqrt(d_k) or not. Taught in chapter 06.
+    """
+    if n_keys < 2 or largest < 2:
+        raise ValueError(
+            f"softmax_scale got n_keys = {n_keys}, largest = {largest}; expected at "
+            "least two keys and a d_k of at least 2."
+        )
+    widths = [2**power for power in range(largest.bit_length())]
+    draw = np.random.default_rng(0).standard_normal
+    products = draw((200, 1, widths[-1])) * draw((200, n_keys, widths[-1]))
+    scores = products.cumsum(-1)[..., [width - 1 for width in widths]]
+    medians = {}
+    for label, divisor in (("plain", 1.0), ("scaled", np.sqrt(widths))):
+        powers = np.exp((scores - scores.max(1, keepdims=True)) / divisor)
+        medians[label] = np.median((powers / powers.sum(1, keepdims=True)).max(1), 0)
+    return widget(
+        name,
+        f"One query, {n_keys} keys: what the softmax does as d_k grows",
+        [
+            slider("d_k", "d_k", widths, value=min(64, widths[-1])),
+            toggle("scaled", "divide the scores by √d_k"),
+            button("again", "Draw again"),
+        ],
+        data={"keys": n_keys, "widths": widths, **medians},
+        script=_own("softmax_scale.js"),
+        alt="Bars of the attention weights of one random query over random keys. "
+        "Without the scale the scores have a standard deviation of about √d_k: at 64 "
+        "one key takes nearly all the weight and the softmax has hardly any gradient "
+        "left. With the scores divided by √d_k the weights stay spread at every d_k.",
+        height=260,
+    )
+
+
+def attention_matrix(
+    name: str,
+    weights: Any,
+    query_labels: Sequence[str],
+    key_labels: Sequence[str],
+    title: str,
+    alt: str,
+) -> Widget:
+    """Choose a query and see where it looks: its row of weights shades the keys.
+
+    `weights` is `(query, key)`, or a dict of such arrays (layers, heads, models) to
+    choose from. Taught in chapter 03.
+    """
+    choices = dict(weights) if isinstance(weights, Mapping) else {"": weights}
+    if not choices:
+        raise ValueError(
+            f"widget {name!r} got an empty dict of weights; give one array."
+        )
+    expected = (len(query_labels), len(key_labels))
+    for label, array in choices.items():
+        rows = _plain(array)
+        shape = (len(rows), *{len(row) for row in rows})
+        if shape != expected:
+            raise ValueError(
+                f"weights {label!r} of widget {name!r} have shape {shape}, expected "
+                f"(query, key) = {expected}: one row per query label, one column per "
+                "key label."
+            )
+    controls = [tokens("query", "Query", query_labels)]
+    if len(choices) > 1:
+        controls.insert(0, select("which", "Weights of", list(choices)))
+    longest = max(len(label) for label in key_labels)
+    return widget(
+        name,
+        title,
+        controls,
+        data={
+            "weights": choices,
+            "queries": list(query_labels),
+            "keys": list(key_labels),
+        },
+        script=_own("attention_matrix.js"),
+        alt=alt,
+        height=26 * len(query_labels) + 26 + min(6 * longest, 70),
+    )
