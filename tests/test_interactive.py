@@ -1,0 +1,117 @@
+"""The interactives' HTML: deterministic, safe against their own data, clear errors."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import torch
+
+from course_utils import interactive
+from course_utils.interactive import button, select, slider, toggle, tokens, widget
+
+ALT = "One bar as high as the probability of heads."
+
+
+def coin(name="coin", controls=(), **more):
+    return widget(name, "A coin", list(controls), script="", alt=ALT, **more)
+
+
+class Ids(HTMLParser):
+    def __init__(self, page: str):
+        super().__init__()
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attributes):
+        self.tags.append(tag)
+        self.ids += [value for name, value in attributes if name == "id"]
+
+
+def data_of(made) -> object:
+    return json.loads(re.search(r"const data=(.*);\n", made.html)[1])
+
+
+def test_the_same_widget_is_the_same_text():
+    assert interactive.softmax_scale().html == interactive.softmax_scale().html
+
+
+def test_two_widgets_on_a_page_share_no_id_and_no_radio_group():
+    pages = [
+        coin(name, [tokens("word", "Word", ["a", "b"])]).html for name in ("one", "two")
+    ]
+    assert [Ids(page).ids for page in pages] == [["one"], ["two"]]
+    groups = [set(re.findall(r'type=radio name="([^"]+)"', page)) for page in pages]
+    assert groups == [{"one-word"}, {"two-word"}]
+
+
+def test_data_can_not_close_its_script():
+    made = interactive.attention_matrix(
+        "evil",
+        [[1.0]],
+        ["</script><b>"],
+        ["<!-- & '\""],
+        title="Title & <i>",
+        alt="Tokens that try to leave the script they are put in.",
+    )
+    assert made.html.count("</script>") == 1
+    assert {"b", "i"}.isdisjoint(Ids(made.html).tags)
+    assert data_of(made)["queries"] == ["</script><b>"]
+
+
+def test_tensors_and_arrays_become_short_numbers():
+    made = coin(data={"a": torch.tensor([1 / 3]), "b": np.array([2, 3]), "c": (True,)})
+    assert data_of(made) == {"a": [0.3333], "b": [2, 3], "c": [True]}
+
+
+def test_controls_start_where_they_are_told():
+    assert "value=2 step" in slider("d", "d", [1, 2, 4], value=4).html
+    assert "<output>4</output>" in slider("d", "d", [1, 2, 4], value=4).html
+    assert " checked" in toggle("on", "on", value=True).html
+    assert '"b" selected' in select("s", "s", ["a", "b"], value="b").html
+    assert tokens("t", "t", ["a", "b"], value=1).html.index("checked") > 0
+
+
+def test_a_widget_says_its_alt_text_where_scripts_do_not_run():
+    made = coin()
+    assert f'role="status">{ALT}</p>' in made.html
+    assert repr(made) == ALT
+    assert made._repr_html_() == made.html
+
+
+def test_widgets_are_small():
+    assert len(interactive.softmax_scale().html) < 24_000
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: coin("Not an id"), "can't be an id"),
+        (lambda: coin(controls=[button("a", "A"), toggle("a", "B")]), "one key"),
+        (lambda: widget("x", "X", [], script="", alt="short"), "20 characters"),
+        (
+            lambda: widget("x", "X", [], script="'</script>'", alt=ALT),
+            "holds '</script'",
+        ),
+        (lambda: coin(data=[float("nan")]), "NaN or infinity"),
+        (lambda: slider("d", "d", []), "nothing to choose from"),
+        (lambda: slider("d", "d", [1, 2], value=3), "starts at 3"),
+        (lambda: toggle("a-b", "x"), "not a JavaScript name"),
+        (lambda: interactive.softmax_scale(n_keys=1), "at least two keys"),
+        (
+            lambda: interactive.attention_matrix("m", {}, ["a"], ["b"], "t", ALT),
+            "empty dict",
+        ),
+        (
+            lambda: interactive.attention_matrix("m", [[1, 0]], ["a"], ["b"], "t", ALT),
+            r"shape \(1, 2\), expected \(query, key\) = \(1, 1\)",
+        ),
+    ],
+)
+def test_bad_input_is_answered_in_a_sentence(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,161 @@
+"""The course's figures: their style, their text alternative, their errors."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from course_utils import plots
+
+ALT = "A heat map of attention weights between two short sentences."
+WEIGHTS = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """Collect what `show` displays."""
+    seen: list[dict[str, str]] = []
+    monkeypatch.setattr("IPython.display.display", lambda data, raw: seen.append(data))
+    return seen
+
+
+def luminance(colour: str) -> float:
+    parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [
+        p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts
+    ]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def contrast(one: str, other: str) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@pytest.mark.parametrize("palette", [plots.COLOURS, plots.COLOURS_DARK])
+def test_every_colour_can_be_read_on_its_surface(palette):
+    for name, colour in palette.items():
+        if name not in ("surface", "grid"):
+            assert contrast(colour, palette["surface"]) >= 4.5, name
+
+
+def test_light_and_dark_name_the_same_colours():
+    assert plots.COLOURS.keys() == plots.COLOURS_DARK.keys()
+
+
+def test_importing_plots_loads_no_matplotlib_and_drawing_chooses_no_backend():
+    code = (
+        "import sys; from course_utils import plots;"
+        "assert 'matplotlib' not in sys.modules;"
+        "plots.plot_attention([[1.0]]);"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_show_carries_the_alt_text_and_is_the_same_each_time(shown):
+    for _ in range(2):
+        plots.show(plots.plot_attention(WEIGHTS, title="A < B"), alt=ALT + ' "quoted"')
+    assert shown[0] == shown[1]
+    page = shown[0]["text/html"]
+    assert 'role="img"' in page
+    assert 'between two short sentences. &quot;quoted&quot;"' in page
+    assert shown[0]["text/plain"].startswith(ALT)
+
+
+def test_figures_take_the_pages_colours_and_no_black(shown):
+    lines = plots.plot_lines([1, 2, 4], {"a": np.ones((2, 3)), "b": [1, 2, 3]})
+    plots.show(lines, alt=ALT)
+    page = shown[0]["text/html"]
+    assert "var(--course-ink, #1b2330)" in page
+    assert "var(--course-orange, #b35300)" in page
+    assert "#000000" not in page
+    assert "black" not in page
+
+
+def test_the_ids_of_two_figures_on_a_page_differ(shown):
+    import re
+
+    for name in ("first", "second"):
+        plots.show(plots.plot_attention(WEIGHTS, title="Same"), alt=ALT, name=name)
+    one, two = (set(re.findall(r'id="([^"]+)"', s["text/html"])) for s in shown)
+    assert one
+    assert not one & two
+    assert 'id="first"' in shown[0]["text/html"]
+
+
+@pytest.mark.parametrize("alt", ["", "too short", "  " * 20, None])
+def test_show_refuses_a_figure_without_alt_text(alt):
+    with pytest.raises(ValueError, match="20 characters"):
+        plots.show(plots.plot_attention(WEIGHTS), alt=alt)
+
+
+def test_attention_is_drawn_with_queries_as_rows_from_the_top():
+    ax = plots.plot_attention(WEIGHTS, ["a", "b"], ["x", "y", "z"], title="Found")
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["x", "y", "z"]
+    assert ax.get_ylim() == (1.5, -0.5)
+    opacity = ax.collections[0].get_array()[..., 3]
+    np.testing.assert_allclose(opacity, WEIGHTS)
+    assert ax.get_title(loc="left") == "Found"
+
+
+def test_annotated_cells_show_their_weights():
+    ax = plots.plot_attention(WEIGHTS, annotate=True)
+    assert [text.get_text() for text in ax.texts[:3]] == ["0.90", "0.10", "0.00"]
+
+
+def test_a_large_matrix_is_an_image_and_a_small_one_is_not():
+    assert plots.plot_attention(np.full((40, 40), 0.5)).images
+    assert not plots.plot_attention(WEIGHTS).images
+
+
+def test_a_matrix_shows_both_signs_in_two_colours():
+    ax = plots.plot_matrix([[-2.0, 0.0, 1.0]])
+    colours = ax.collections[0].get_array()[0]
+    assert colours[0, 0] > colours[0, 2]  # orange: more red than blue
+    assert colours[2, 2] > colours[2, 0]
+    np.testing.assert_allclose(colours[:, 3], [1.0, 0.0, 0.5])
+
+
+def test_lines_draw_the_mean_or_median_inside_the_spread_of_seeds():
+    runs = np.array([[0.0, 1.0], [0.0, 2.0], [0.0, 9.0]])
+    for middle, last in (("mean", 4.0), ("median", 2.0)):
+        ax = plots.plot_lines([1, 2], {"run": runs, "one": [1, 1]}, middle=middle)
+        assert ax.lines[0].get_ydata()[-1] == last
+        assert ax.collections[0].get_datalim(ax.transData).y1 == 9.0
+        assert len(ax.collections) == 1  # a single run has no band
+
+
+def test_bars_show_every_seed():
+    ax = plots.plot_bars({"a": [1.0, 2.0, 6.0], "b": [4.0]})
+    assert [bar.get_height() for bar in ax.patches] == [3.0, 4.0]
+    assert [len(dots.get_offsets()) for dots in ax.collections] == [3, 1]
+
+
+@pytest.mark.parametrize(
+    ("draw", "message"),
+    [
+        (lambda: plots.plot_attention(np.ones((2, 3, 4))), r"expected \(query, key\)"),
+        (lambda: plots.plot_attention([[3.0, -1.0]]), "expected 0 to 1"),
+        (lambda: plots.plot_attention([[np.nan, 1.0]]), "expected 0 to 1"),
+        (lambda: plots.plot_attention(WEIGHTS, ["a"]), "query_labels holds 1 .* for 2"),
+        (lambda: plots.plot_attention(WEIGHTS, None, ["a"]), "key_labels holds 1"),
+        (lambda: plots.plot_matrix([1.0, 2.0]), r"expected \(row, column\)"),
+        (lambda: plots.plot_matrix(WEIGHTS, ["a"]), "row_labels holds 1"),
+        (lambda: plots.plot_lines([1, 2], {"a": [1, 2, 3]}), "one value for each x"),
+        (
+            lambda: plots.plot_lines([1], {"a": [1]}, middle="mode"),
+            "'mean' or 'median'",
+        ),
+        (lambda: plots.plot_bars({"a": np.ones((2, 2))}), "one number per seed"),
+        (lambda: plots.plot_bars({"a": []}), "one number per seed"),
+        (lambda: plots.figure(0), "expected 1 or more"),
+    ],
+)
+def test_bad_input_is_answered_in_a_sentence(draw, message):
+    with pytest.raises(ValueError, match=message):
+        draw()
