@@ -5,8 +5,8 @@
 
 In a code cell of `solutions/NN_name.ipynb` the answer stands between the lines
 `### BEGIN SOLUTION` and `### END SOLUTION`, both at the indentation of the answer. In a
-function the exercise raises NotImplementedError there (only once called); elsewhere each
-name that the answer assigns becomes `name = ...`: a blank exercise runs to its end.
+function the exercise raises NotImplementedError there (only once called); elsewhere
+each name that the answer assigns becomes `name = ...`: a blank exercise still runs.
 A cell tagged `solution` or `solutions-only` is left out of the exercise. Whatever is
 doubtful is an error: better no exercise than one that gives the answer away.
 """
@@ -25,7 +25,7 @@ from nbformat import NotebookNode
 from tools.files import ROOT, dumps, name_of, parse, read, rewrite, tags
 from tools.notebooks import CHECKED, canonical
 
-MARKER = re.compile(r"([ \t]*)### (BEGIN|END) SOLUTION")
+MARKER = re.compile(r"([ \t]*)### (BEGIN|END) SOLUTION[ \t]*")
 STUB = ("# YOUR CODE HERE", 'raise NotImplementedError("write your answer here")')
 LEFT_OUT = ("solution", "solutions-only")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -134,17 +134,19 @@ def stub(tree: ast.Module, begin: int, end: int, indent: str, where: str) -> lis
     names = dict.fromkeys(name for node in answer for name in bound_names(node))
     if not names:
         raise SolutionError(
-            f"{where}: this solution assigns no name, so the learner would have nothing "
-            "to fill in; assign the answer to a name."
+            f"{where}: this solution assigns no name, so the learner would have "
+            "nothing to fill in; assign the answer to a name."
         )
     return [f"{indent}{name} = ...  # your answer" for name in names]
 
 
 def bound_names(statement: ast.stmt) -> list[str]:
     """The names that an assignment binds."""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
-        return []
-    targets: list[ast.expr] = getattr(statement, "targets", None) or [statement.target]
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign):
+        targets = [statement.target]
     return [
         node.id
         for target in targets
@@ -155,7 +157,7 @@ def bound_names(statement: ast.stmt) -> list[str]:
 
 def cut(source: str, where: str = "cell") -> tuple[str, list[str]]:
     """A code cell without its answers, and the lines of the answers."""
-    lines = source.splitlines()
+    lines = source.split("\n")
     found = regions(lines, where)
     if not found:
         return source, []
