@@ -20,10 +20,10 @@ from course_utils.shapes import Bool, Float, Int, shape_of
 def gru_step(
     x: Float[Tensor, "batch d_in"],
     state: Float[Tensor, "batch d_hidden"],
-    weight_x: Float[Tensor, "three_d_hidden d_in"],
-    weight_state: Float[Tensor, "three_d_hidden d_hidden"],
-    bias_x: Float[Tensor, "three_d_hidden"],
-    bias_state: Float[Tensor, "three_d_hidden"],
+    weight_x: Float[Tensor, "3*d_hidden d_in"],
+    weight_state: Float[Tensor, "3*d_hidden d_hidden"],
+    bias_x: Float[Tensor, "3*d_hidden"],
+    bias_state: Float[Tensor, "3*d_hidden"],
 ) -> Float[Tensor, "batch d_hidden"]:
     """Take one step of a gated recurrent unit: keep some of the state, renew the rest.
 
@@ -163,7 +163,7 @@ class Seq2Seq(nn.Module):
         source: Int[Tensor, "batch source"],
         target_in: Int[Tensor, "batch target"],
     ) -> tuple[Float[Tensor, "batch target n_target"], None]:
-        """Return the logits of every next token, teacher-forced; there are no weights."""
+        """Return the logits of every next token, teacher-forced; no weights."""
         context, first = self.start(source)
         tokens = self.embedding(target_in)
         contexts = context[:, None].expand(-1, target_in.shape[1], -1)
