@@ -1,8 +1,8 @@
 """Batches as a function of the step: the same step always gets the same examples.
 
 A loader that keeps a position must be saved to be resumed; a function of the step's
-number needs nothing of the kind. `train` calls `batch(step, generator)` with a generator
-that was seeded for that step.
+number needs nothing of the kind. `train` calls `batch(step, generator)`, the generator
+seeded for that step.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def epochs(
 ) -> Callable[[int], Int[Tensor, "batch"]]:
     """Turn a finite dataset into `indices(step)`: who is in the batch of that step.
 
-    Every epoch sees each of `size` examples once, in an order of its own; a batch at the
-    border takes the end of one epoch and the start of the next, so that all are full.
+    Every epoch sees each of `size` examples once, in an order of its own; a batch at
+    the border takes the end of one epoch and the start of the next, so all are full.
     Taught in chapter 02.
     """
     if size < 1 or batch_size < 1:
         raise ValueError(
-            f"epochs() got {size} examples in batches of {batch_size}, expected at least "
-            "one of each."
+            f"epochs() got {size} examples in batches of {batch_size}, expected at "
+            "least one of each."
         )
 
     @lru_cache(maxsize=2)
@@ -79,7 +79,7 @@ def minibatches(*tensors: Tensor, batch_size: int, seed: int = 0) -> Batch:
 def batched(
     function: Callable[[Tensor], Tensor], inputs: Tensor, size: int = 256
 ) -> Tensor:
-    """Apply `function` to `size` rows at a time, so that a large test set fits in memory.
+    """Apply `function` to `size` rows at a time: a large test set then fits in memory.
 
     No gradient is kept. Taught in chapter 02.
     """
@@ -90,11 +90,11 @@ def batched(
 
 
 def to_device(examples: Any, device: torch.device) -> tuple[Any, ...]:
-    """Move a batch to the device; to a GPU from pinned memory, without waiting for it."""
+    """Move a batch to the device; to a GPU from pinned memory, without waiting."""
     if not isinstance(examples, (tuple, list)):
         raise ValueError(
-            f"batch() returned a {type(examples).__name__}, expected a tuple that `loss` "
-            "takes after the model; one tensor alone is `(x,)`."
+            f"batch() returned a {type(examples).__name__}, expected a tuple, which "
+            "`loss` takes after the model; one tensor alone is `(x,)`."
         )
 
     def moved(item: Any) -> Any:
