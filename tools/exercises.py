@@ -42,14 +42,16 @@ class SolutionError(ValueError):
 
 
 def looks_like_a_marker(line: str) -> bool:
-    """True for a comment that someone may have meant as a marker."""
-    comment = re.search(r"#[#\s]*(?P<text>[^#]*)$", line)
+    """True for a comment that someone may have meant as a marker.
+
+    That is one with two # or more, or a short one with a word much like "solution".
+    """
+    comment = re.search(r"(#+)([^#]*)$", line)
     if comment is None:
         return False
-    words = re.findall(r"[a-z]+", comment["text"].lower())
-    is_short = len(words) <= 3
+    words = re.findall(r"[a-z]+", comment[2].lower())
     near = any(difflib.get_close_matches(w, ["solution"], cutoff=0.7) for w in words)
-    return line.lstrip().startswith("###") or (near and is_short)
+    return len(comment[1]) > 1 or (near and len(words) <= 3)
 
 
 def regions(lines: list[str], where: str) -> list[tuple[int, int]]:
@@ -159,8 +161,6 @@ def cut(source: str, where: str = "cell") -> tuple[str, list[str]]:
     """A code cell without its answers, and the lines of the answers."""
     lines = source.split("\n")
     found = regions(lines, where)
-    if not found:
-        return source, []
     tree = parsed(source, where)
     kept: list[str] = []
     secrets: list[str] = []

@@ -52,12 +52,16 @@ def prose(nb: NotebookNode) -> str:
 
 
 def crowded(nb: NotebookNode) -> list[str]:
-    """Code cells that follow each other with no prose between."""
+    """Code cells that follow each other with no prose between.
+
+    One whose code the page hides is the picture of the cell before it: it may follow.
+    """
     cells = [cell for cell in nb.cells if not is_colab(cell)]
     pairs = [
         f"{first.id} and {second.id}"
         for first, second in pairwise(cells)
         if first.cell_type == second.cell_type == "code"
+        and "hide-input" not in tags(second)
     ]
     if len(pairs) <= MOST_PAIRS:
         return []

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import yaml
 from nbformat import NotebookNode
@@ -84,3 +85,19 @@ def pages(root: Path = ROOT) -> list[Path]:
     named = (root / "README.md", root / "CITATION.cff")
     candidates = (*named, *sorted((root / "book").glob("*.md")))
     return [page for page in candidates if page.exists()]
+
+
+def strays(paths: list[Path], root: Path = ROOT) -> list[Path]:
+    """The files that hold the address where nothing keeps it up to date."""
+    url, branch = repository(root)
+    nothing = dict.fromkeys(blocks(root), "")
+    found = []
+    for path in paths:
+        text = path.read_text(encoding="utf-8", errors="replace")
+        if path.suffix == ".ipynb":
+            text = text.replace(f"git+{url}@{branch}", "", 1)
+        elif path in pages(root):
+            text = stamped_page(text, nothing)
+        if urlsplit(url).path.strip("/") in text and path != root / "_config.yml":
+            found.append(path)
+    return found

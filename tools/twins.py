@@ -1,8 +1,8 @@
 """Compare what a chapter teaches with what the package holds.
 
 A definition that later chapters import lives in `course_utils` and stands in the
-chapter that teaches it as its twin, in a cell tagged `twin`. The two are equal as syntax
-trees, docstrings and annotations aside: what the reader studies is what runs.
+chapter that teaches it as its twin, in a cell tagged `twin`. The two are equal as
+syntax trees, docstrings and annotations aside: what the reader studies is what runs.
 """
 
 from __future__ import annotations
