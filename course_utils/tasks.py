@@ -3,17 +3,17 @@
 A task is a function of a batch size and a generator: it draws examples without end and
 returns their tensors, the right answer among them and, where there is one, the `gold`
 position that a model ought to look at. `IGNORE` marks answers that are not asked for.
+What can be had for nothing is computed in `course_utils.chance`.
 """
 
 from __future__ import annotations
 
-import math
-from itertools import pairwise
 from typing import NamedTuple
 
 import torch
 from torch import Generator, Tensor
 
+from course_utils.chance import require_sizes
 from course_utils.data import BOS, EOS, SPECIALS
 from course_utils.shapes import Float, Int
 
@@ -22,13 +22,6 @@ Labels = Int[Tensor, "batch"]
 
 IGNORE = -100
 """The label that `torch.nn.functional.cross_entropy` leaves out."""
-
-
-def require_sizes(**sizes: int) -> None:
-    """Refuse sizes that are not whole numbers from 1, naming the first of them."""
-    for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-            raise ValueError(f"{name} is {size!r}, expected a whole number from 1.")
 
 
 def pick(rows: Tokens, place: Labels) -> Labels:
@@ -193,10 +186,10 @@ def cycle(
     The first n_letters tokens hold a content each, in a random order; as many ask, one
     for each letter in order, their content being `n_contents`, a blank. The answer to
     letter a is what letter a + offset (mod n_letters) holds. With offset 1 no symmetric
-    score can prefer b for a, c for b and a for c at once; offset 0, the same letter, is
-    the control, which it can do. Returns letters, contents and, for each asker, answer
-    and gold place. Without asking nothing beats `majority_chance(n_letters,
-    n_contents)`. Taught in chapters 05 and 06.
+    score can prefer b for a, c for b and a for c at once: it serves all letters but one
+    at best. Offset 0, the same letter, is the control, which it can do. Returns
+    letters, contents and, for each asker, answer and gold place. Without asking nothing
+    beats `majority_chance(n_letters, n_contents)`. Taught in chapters 05 and 06.
     """
     require_sizes(batch=batch, n_letters=n_letters, n_contents=n_contents)
     holders = shuffled(batch, n_letters, generator)
@@ -250,8 +243,8 @@ def order_pairs(
     """Does A (token 0) come before B (token 1)? Each sentence comes with its swap.
 
     Row i + batch / 2 is row i with A and B exchanged, so a model that sees no order
-    gives both the same answer and is right in exactly half. Returns tokens and labels, 1
-    where A comes first. Taught in chapter 08.
+    gives both the same answer and is right in exactly half. Returns tokens and labels,
+    1 where A comes first. Taught in chapter 08.
     """
     require_sizes(batch=batch, n_tokens=n_tokens, n_fillers=n_fillers)
     if batch % 2 or n_tokens < 2:
@@ -344,52 +337,3 @@ def sort_tokens(
     require_sizes(batch=batch, n_tokens=n_tokens, n_symbols=n_symbols)
     tokens = random_ids(n_symbols, (batch, n_tokens), generator)
     return tokens, tokens.sort(dim=1).values
-
-
-# ---------------------------------------------------------------------- chance levels
-
-
-def majority_chance(n_tokens: int, n_values: int) -> float:
-    """Say how often the most frequent of the values is the one that was asked for.
-
-    E[max_v N_v] / n for n independent uniform values, the best that weights all alike
-    can do; E[max] = sum_{m < n} P(max > m), exactly, by counting. Taught in chapter 04.
-    """
-    require_sizes(n_tokens=n_tokens, n_values=n_values)
-
-    def at_most(m: int) -> int:
-        """Count the sequences in which no value comes more than m times."""
-        ways = [1] + [0] * n_tokens
-        for _ in range(n_values):
-            ways = [
-                sum(math.comb(n, k) * ways[n - k] for k in range(min(m, n) + 1))
-                for n in range(n_tokens + 1)
-            ]
-        return ways[n_tokens]
-
-    every = n_values**n_tokens
-    expected = sum(every - at_most(m) for m in range(n_tokens))
-    return expected / (every * n_tokens)
-
-
-def sorting_chance(n_tokens: int = 8, n_symbols: int = 10) -> float:
-    """Say how well `sort_tokens` is answered from the position alone.
-
-    The mean over positions of the likeliest symbol there, by the distribution of the
-    i-th smallest: P(x_(i) <= v) = sum_{k > i} C(n, k) p^k (1 - p)^(n - k) with
-    p = (v + 1) / V and i from 0. Exact. Taught in chapter 11.
-    """
-    require_sizes(n_tokens=n_tokens, n_symbols=n_symbols)
-    total = 0.0
-    for i in range(n_tokens):
-        below = [0.0]
-        for v in range(n_symbols):
-            p = (v + 1) / n_symbols
-            below.append(
-                sum(
-                    math.comb(n_tokens, k) * p**k * (1 - p) ** (n_tokens - k)
-                    for k in range(i + 1, n_tokens + 1)
-                )
-            )
-        total += max(b - a for a, b in pairwise(below))
-    return total / n_tokens
