@@ -159,13 +159,13 @@ def test_canonical_changes_nothing_in_the_notebook_given():
 
 BREAK = {
     "metadata is more or less": lambda nb: nb.metadata.update(colab={}),
-    r"cell 2 \(1-1\): id not normal": lambda nb: nb.cells[2].update(id="f00"),
-    r"execution_count not normal": lambda nb: nb.cells[2].update(execution_count=1),
-    "outputs not normal": lambda nb: nb.cells[2].update(
+    r"form: id of cell 2 \(1-1\)": lambda nb: nb.cells[2].update(id="f00"),
+    "execution_count of cell 2": lambda nb: nb.cells[2].update(execution_count=1),
+    "outputs of cell 2": lambda nb: nb.cells[2].update(
         outputs=[new_output("stream", name="stdout", text="2")]
     ),
-    "metadata not normal": lambda nb: nb.cells[2].metadata.update(scrolled=True),
-    "source not normal": lambda nb: nb.cells[2].update(source="1 + 1\n"),
+    "metadata of cell 2": lambda nb: nb.cells[2].metadata.update(scrolled=True),
+    "source of cell 2": lambda nb: nb.cells[2].update(source="1 + 1\n"),
     "empty cells": lambda nb: nb.cells.append(new_code_cell("")),
     "tools.notebooks stamp": lambda nb: nb.cells.pop(0),
     "stores no output.*record": lambda nb: nb.cells[2].metadata.update(

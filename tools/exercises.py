@@ -133,7 +133,7 @@ def stub(tree: ast.Module, begin: int, end: int, indent: str, where: str) -> lis
             f"{where}: a whole definition stands between the markers; put them inside "
             "its body, so that the learner keeps the signature."
         )
-    names = dict.fromkeys(name for node in answer for name in bound_names(node))
+    names = bound_names(answer)
     if not names:
         raise SolutionError(
             f"{where}: this solution assigns no name, so the learner would have "
@@ -142,19 +142,22 @@ def stub(tree: ast.Module, begin: int, end: int, indent: str, where: str) -> lis
     return [f"{indent}{name} = ...  # your answer" for name in names]
 
 
-def bound_names(statement: ast.stmt) -> list[str]:
-    """The names that an assignment binds."""
+def bound_names(statements: list[ast.stmt]) -> list[str]:
+    """The names that these statements assign, in the order in which they stand."""
     targets: list[ast.expr] = []
-    if isinstance(statement, ast.Assign):
-        targets = statement.targets
-    elif isinstance(statement, ast.AnnAssign):
-        targets = [statement.target]
-    return [
-        node.id
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            targets += statement.targets
+        elif isinstance(statement, ast.AnnAssign):
+            targets.append(statement.target)
+    names = [
+        node
         for target in targets
         for node in ast.walk(target)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     ]
+    names.sort(key=lambda node: (node.lineno, node.col_offset))
+    return list(dict.fromkeys(node.id for node in names))
 
 
 def cut(source: str, where: str = "cell") -> tuple[str, list[str]]:

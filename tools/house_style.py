@@ -269,7 +269,8 @@ def shown(top: ast.stmt) -> list[ast.AST]:
 def images(text: str) -> list[str]:
     """Images of a Markdown text that have no alt text."""
     bare = re.findall(r"!\[\s*\]\([^)]*\)|<img (?![^>]*alt=\"[^\"])[^>]*>", text)
-    directives = re.findall(r"`{3,}\{(?:figure|image)\}[^`]*`{3}", text)
+    blocks = r"(?s)(`{3,}|:{3,})\{(figure|image)\}.*?\n\1"
+    directives = [found[0] for found in re.finditer(blocks, text)]
     bare += [d.splitlines()[0] for d in directives if not re.search(r":alt:\s*\S", d)]
     return [
         f"an image without alt text, {image}; say what is to be seen" for image in bare

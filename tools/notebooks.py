@@ -123,30 +123,38 @@ def canonical(nb: NotebookNode) -> NotebookNode:
 # ------------------------------------------------------------------------ findings
 
 
+def deviations(nb: NotebookNode, clean: NotebookNode) -> list[str]:
+    """Where a notebook is not its canonical form."""
+    if len(nb.cells) != len(clean.cells):
+        return ["empty cells"]
+    found = []
+    if nb.metadata != clean.metadata:
+        found.append("metadata is more or less than kernelspec and language_info")
+    for n, (cell, wanted) in enumerate(zip(nb.cells, clean.cells)):
+        keys = sorted({*cell, *wanted})
+        wrong = [key for key in keys if cell.get(key) != wanted.get(key)]
+        if wrong:
+            found.append(f"{', '.join(wrong)} of cell {n} ({wanted.id})")
+    return found
+
+
 def findings(path: Path, colab: str) -> list[str]:
     """What about this notebook is not as it should stand in git, and what mends it."""
     nb = read(path)
     clean = canonical(nb)
-    found: list[str] = []
-    if nb.metadata != clean.metadata:
-        found.append("metadata is more or less than kernelspec and language_info")
-    if len(nb.cells) != len(clean.cells):
-        found.append("has empty cells")
-    else:
-        for n, (cell, wanted) in enumerate(zip(nb.cells, clean.cells)):
-            wrong = [
-                key
-                for key in sorted({*cell, *wanted})
-                if cell.get(key) != wanted.get(key)
-            ]
-            if wrong:
-                found.append(f"cell {n} ({wanted.id}): {', '.join(wrong)} not normal")
-    if not found and path.read_text(encoding="utf-8") != dumps(clean):
-        found.append("the file's layout (indent, line ends or nbformat version)")
-    found = [f"{what}; run `python -m tools.notebooks normalise`" for what in found]
+    found = []
+    wrong = deviations(nb, clean)
+    if not wrong and path.read_text(encoding="utf-8") != dumps(clean):
+        wrong = ["the file's layout (indent, line ends or nbformat version)"]
+    if wrong:
+        more = f" and {len(wrong) - 3} more" if len(wrong) > 3 else ""
+        found.append(
+            f"not in canonical form: {'; '.join(wrong[:3])}{more}; run `python -m "
+            "tools.notebooks normalise`"
+        )
     found += [
-        f"cell {n} ({cell.id}) is tagged {CHECKED} but stores no output, so "
-        f"nothing is compared; run `python -m tools.notebooks record {name_of(path)}`"
+        f"cell {n} ({cell.id}) is tagged {CHECKED} but stores no output, so nothing is "
+        f"compared; run `python -m tools.notebooks record {name_of(path)}`"
         for n, cell in enumerate(clean.cells)
         if CHECKED in tags(cell) and not cell.get("outputs")
     ]
