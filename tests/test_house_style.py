@@ -172,6 +172,9 @@ BREAK = {
     ),
     "cell ax-plots-plot-lines-1-2-a-1-2 draws ": lambda t: t.replace("plots.show", "f"),
     "cell plt-show draws": lambda t: t + "\n# %% [markdown]\n# x\n\n# %%\nplt.show()",
+    "cell plt-plot-x draws": lambda t: (
+        t + "\n# %% [markdown]\n# x\n\n# %%\nplt.plot(x)"
+    ),
     "an image without alt text, ![](a.png)": lambda t: t.replace("One.", "![](a.png)"),
 }
 
@@ -201,8 +204,9 @@ def test_allow_errors_in_the_metadata_is_found():
 
 
 def test_a_function_that_draws_needs_its_alt_text_where_it_is_called():
-    text = "# %%\ndef draw(x):\n    return plots.plot_lines(x)\n"
+    text = "# %%\ndef draw(x):\n    x = plots.plot_lines(x)\n"
     assert house_style.figures(notebook(text)) == []
+    assert len(house_style.figures(notebook(text + "    show(x)\n"))) == 1
 
 
 def test_alt_text_may_be_positional_or_computed():

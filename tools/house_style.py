@@ -231,9 +231,11 @@ def called(node: ast.AST) -> str:
 
 
 def draws(node: ast.AST) -> bool:
-    """True for a call that makes a figure."""
+    """True for a call that makes a figure, with the course's `plots` or with pyplot."""
     name = called(node)
-    return name.startswith("plot_") or name in ("subplots", "figure", "imshow")
+    owner = getattr(getattr(node, "func", None), "value", None)
+    is_pyplot = bool(name) and getattr(owner, "id", "") == "plt"
+    return is_pyplot or name.startswith("plot_") or name in ("subplots", "figure")
 
 
 def has_alt(node: ast.Call) -> bool:
@@ -250,9 +252,11 @@ def figures(nb: NotebookNode) -> list[str]:
     """Figures that say nothing to those who can't see them."""
     found = []
     for cell in code_cells(nb):
-        nodes = [node for top in parse(cell.source).body for node in shown(top)]
-        shows = [n for n in nodes if isinstance(n, ast.Call) and called(n) == "show"]
-        if (any(draws(n) for n in nodes) and not shows) or not all(map(has_alt, shows)):
+        tree = parse(cell.source)
+        shows = [n for n in ast.walk(tree) if isinstance(n, ast.Call)]
+        shows = [n for n in shows if called(n) == "show"]
+        drawn = any(draws(node) for top in tree.body for node in run_by(top))
+        if (drawn and not shows) or not all(map(has_alt, shows)):
             found.append(
                 f"cell {cell.id} draws a figure without alt text; end the cell in "
                 '`plots.show(ax, alt="…")` with a sentence of what is to be seen.'
@@ -260,7 +264,7 @@ def figures(nb: NotebookNode) -> list[str]:
     return found + [f"{what} in the prose" for what in images(prose(nb))]
 
 
-def shown(top: ast.stmt) -> list[ast.AST]:
+def run_by(top: ast.stmt) -> list[ast.AST]:
     """What a statement of a cell runs itself; a function runs only once called."""
     is_definition = isinstance(top, ast.FunctionDef | ast.ClassDef)
     return [] if is_definition else list(ast.walk(top))
