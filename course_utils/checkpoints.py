@@ -63,8 +63,8 @@ def resume(path: str | Path, settings: dict[str, Any], **parts: Stateful) -> boo
     saved = read(path)
     model = parts.get("model")
     if isinstance(model, nn.Module):
-        require_shapes(path, saved["model"], model.state_dict())
-    require_settings(path, saved["settings"], settings)
+        require_same_shapes(path, saved["model"], model.state_dict())
+    require_same_settings(path, saved["settings"], settings)
     for name, part in parts.items():
         part.load_state_dict(saved[name])
     return True
@@ -96,7 +96,9 @@ def read(path: Path) -> dict[str, Any]:
     return content
 
 
-def require_settings(path: Path, saved: dict[str, Any], now: dict[str, Any]) -> None:
+def require_same_settings(
+    path: Path, saved: dict[str, Any], now: dict[str, Any]
+) -> None:
     """Refuse to go on with settings under which the saved part was not trained."""
     changed = [
         f"{name} was {saved.get(name)!r} and is {now.get(name)!r}"
@@ -110,7 +112,7 @@ def require_settings(path: Path, saved: dict[str, Any], now: dict[str, Any]) -> 
         )
 
 
-def require_shapes(path: Path, saved: dict[str, Any], now: dict[str, Any]) -> None:
+def require_same_shapes(path: Path, saved: dict[str, Any], now: dict[str, Any]) -> None:
     """Refuse a checkpoint of another model, naming the first tensor that differs."""
 
     def shape(state: dict[str, Any], name: str) -> str:

@@ -133,12 +133,11 @@ def closing_line(
     history: History, steps: int, start: int, checkpoint: str | Path | None
 ) -> str:
     """Say in one line how the training ended, and how to go on if it did not."""
-    line = (
-        f"{history!r}; the first {start} from {checkpoint}" if start else f"{history!r}"
-    )
+    line = repr(history) + (f" (the first {start} from {checkpoint})" if start else "")
     if not history.interrupted:
         return line
-    again = "give checkpoint= a file's name to be able to go on later"
+    again = "give checkpoint= a file's name to be able to go on later."
     if checkpoint is not None:
-        again = f"the same call goes on from {checkpoint}"
-    return f"stopped by Ctrl-C before step {len(history)} of {steps} ({line}); {again}"
+        again = f"the same call goes on from {checkpoint}."
+    left = f"Stopped by Ctrl-C with {steps - len(history)} of {steps} steps to go"
+    return f"{left}: {line}. The model keeps what it learned; {again}"
