@@ -1,0 +1,220 @@
+"""The learner's side of the exercises: `check` an answer, look at your `progress`.
+
+`check("06.1", attention)` runs an answer on inputs of a public seed and says at once
+how many points it earns and, when it is wrong, which misconception it looks like.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from course_utils.answers import run
+from course_utils.judging import Result, expectations, judge
+from course_utils.questions import CHAPTERS, chapter_questions, find_question
+
+PUBLIC_SEED = "public"
+PROGRESS_FILE = ".course_progress.json"
+DONE, PARTLY, MISSING = "#1a7f37", "#9a6700", "#cf222e"  # each 4.5:1 on white
+
+
+def verdict(identifier: str, answer: Any, seed: int | str = PUBLIC_SEED) -> Result:
+    """Run an answer on a seed's inputs and judge what came of it."""
+    question = find_question(identifier)
+    cases, _, _ = expectations(question, seed)
+    records = [run(answer, case.args, question.arguments) for case in cases]
+    return judge(question, seed, records)
+
+
+def check(identifier: str, answer: Any) -> None:
+    """Say how many points an answer earns and, if it is wrong, which mistake it holds.
+
+    The result is kept in `.course_progress.json` beside the notebook, for `progress`.
+    """
+    result = verdict(identifier, answer)
+    show(as_text(result), as_html(result))
+    remember(result)
+
+
+# -------------------------------------------------------------------------- showing
+
+
+def show(text: str, markup: str) -> None:
+    """Show HTML in a notebook, with its text beside it; print the text elsewhere."""
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if shell is not None and hasattr(shell, "kernel"):
+        from IPython.display import display
+
+        display({"text/html": markup, "text/plain": text}, raw=True)
+    else:
+        print(text)
+
+
+def count(points: int, most: int) -> str:
+    return f"{points} of {most} point{'s' if most != 1 else ''}"
+
+
+def headline(result: Result) -> str:
+    """Put a result in one line: mark, question, points."""
+    mark = "✓" if result.points == result.max_points else "○"
+    mark = "✗" if result.answered and not result.points else mark
+    title = find_question(result.question).title
+    return (
+        f"{mark} {result.question} {title}: {count(result.points, result.max_points)}"
+    )
+
+
+def details(result: Result) -> list[str]:
+    """Say what is right and what is missing, then the hint."""
+    if not result.answered or result.points == result.max_points:
+        return [result.hint] if result.hint else []
+    right = [name for name, earned, _ in result.parts if earned]
+    lines = [f"already right: {', '.join(right)}"] if right else []
+    return [*lines, result.hint]
+
+
+def as_text(result: Result) -> str:
+    """Write a result for a terminal."""
+    return "\n".join([headline(result), *(f"  {line}" for line in details(result))])
+
+
+def marked_up(text: str) -> str:
+    """Escape a text for HTML; what stands in backticks becomes code."""
+    return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(text))
+
+
+def colour(points: int, most: int) -> str:
+    return DONE if points == most else PARTLY if points else MISSING
+
+
+def as_html(result: Result) -> str:
+    """Write a result for a notebook, in the page's own colours, light or dark."""
+    edge = colour(result.points, result.max_points) if result.answered else "#6e7781"
+    lines = "".join(f"<br>{marked_up(line)}" for line in details(result))
+    return (
+        f'<div role="status" style="border-left: 4px solid {edge}; '
+        f'padding: 0.2em 0.8em; line-height: 1.5">'
+        f"<strong>{marked_up(headline(result))}</strong>{lines}</div>"
+    )
+
+
+# ------------------------------------------------------------------------- progress
+
+
+def load_progress(path: Path) -> dict[str, dict[str, int]]:
+    """Read what was kept; a file that cannot be read is set aside, not lost."""
+    try:
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        return {
+            str(name): {"points": int(entry["points"]), "answered": entry["answered"]}
+            for name, entry in kept["questions"].items()
+        }
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
+        aside = path.with_name(f"{path.name}.unreadable")
+        number = 1
+        while aside.exists():
+            number += 1
+            aside = path.with_name(f"{path.name}.unreadable-{number}")
+        try:
+            path.rename(aside)
+        except OSError:
+            print(f"{path.name} could not be read ({error}); progress starts anew.")
+            return {}
+        print(
+            f"{path.name} could not be read ({error}); it is kept as {aside.name} and "
+            "progress starts anew: run the checks again to fill it."
+        )
+        return {}
+
+
+def save_progress(path: Path, questions: dict[str, dict[str, int]]) -> None:
+    """Write the file whole or not at all."""
+    text = json.dumps({"questions": questions}, indent=1, sort_keys=True) + "\n"
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f"{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise
+
+
+def remember(result: Result) -> None:
+    """Keep the newest result of a question in the working directory."""
+    path = Path.cwd() / PROGRESS_FILE
+    questions = load_progress(path)
+    questions[result.question] = {
+        "points": result.points,
+        "answered": result.answered,
+    }
+    try:
+        save_progress(path, questions)
+    except OSError as error:
+        print(f"progress is not kept: {path} cannot be written ({error.strerror}).")
+
+
+def progress(chapter: str | None = None) -> None:
+    """Show what is done, question by question, in one chapter or in all begun."""
+    kept = load_progress(Path.cwd() / PROGRESS_FILE)
+    begun = {name.partition(".")[0] for name in kept}
+    chapters = (
+        [chapter] if chapter else sorted(begun & set(CHAPTERS)) or sorted(CHAPTERS)
+    )
+    for number in chapters:
+        rows = [
+            (
+                q.id,
+                q.title,
+                min(kept.get(q.id, {}).get("points", 0), q.points),
+                q.points,
+            )
+            for q in chapter_questions(number)
+        ]
+        show(progress_text(number, rows), progress_html(number, rows))
+
+
+def progress_text(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
+    """Draw the progress of a chapter with characters."""
+    earned, most = sum(row[2] for row in rows), sum(row[3] for row in rows)
+    lines = [f"Chapter {chapter}: {count(earned, most)}"]
+    for name, title, points, full in rows:
+        bar = "█" * points + "░" * (full - points)
+        lines.append(f"  {name} {bar:<5} {points}/{full} {title}")
+    todo = next((row for row in rows if row[2] < row[3]), None)
+    lines.append(f"  next: {todo[0]} {todo[1]}" if todo else "  all done: well worked!")
+    return "\n".join(lines)
+
+
+def progress_html(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
+    """Draw the progress of a chapter: a bar for each question, filled as earned."""
+    text = progress_text(chapter, rows)
+    first, *_, last = text.splitlines()
+    height, width, left = 26, 180, 46
+    bars = []
+    for i, (name, title, points, full) in enumerate(rows):
+        y, filled = i * height + 5, width * points / full
+        bars.append(
+            f'<text x="0" y="{y + 12}">{name}</text>'
+            f'<rect x="{left}" y="{y}" width="{width}" height="16" rx="3" fill="none" '
+            'stroke="currentColor" stroke-opacity="0.55"/>'
+            f'<rect x="{left}" y="{y}" width="{filled:.0f}" height="16" rx="3" '
+            f'fill="{colour(points, full)}"/>'
+            f'<text x="{left + width + 8}" y="{y + 12}">{points}/{full} '
+            f"{html.escape(title)}</text>"
+        )
+    return (
+        f'<figure style="margin: 0"><figcaption><strong>{first}</strong></figcaption>'
+        f'<svg role="img" aria-label="{html.escape(text, quote=True)}" '
+        f'viewBox="0 0 560 {len(rows) * height}" style="max-width: 560px; width: 100%" '
+        f'font-size="13" font-family="sans-serif" fill="currentColor">{"".join(bars)}'
+        f"</svg><p>{html.escape(last.strip())}</p></figure>"
+    )
