@@ -1,107 +1,183 @@
-"""Batches as a function of the step: the same step always gets the same examples.
+"""From lists of ids to tensors: padding, batches of equal length, windows of text.
 
-A loader that keeps a position must be saved to be resumed; a function of the step's
-number needs nothing of the kind. `train` calls `batch(step, generator)` with a generator
-that was seeded for that step.
+As in `course_utils.batches`, who is in a batch is a function of the step's number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Protocol
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from course_utils.runtime import base_seed
+from course_utils.batches import ORDER, Batch, number
+from course_utils.data import PAD, Vocabulary
 from course_utils.shapes import Int, shape_of
 
-Batch = Callable[[int, torch.Generator], tuple[Any, ...]]
-DATA, NOISE, ORDER = range(3)  # what a random number is drawn for
+
+class SentencePair(Protocol):
+    """Anything with the tokens of a source sentence and of its translation."""
+
+    @property
+    def source(self) -> Sequence[str]: ...
+
+    @property
+    def target(self) -> Sequence[str]: ...
 
 
-def number(seed: int, purpose: int, index: int) -> int:
-    """Mix seed (and `COURSE_SEED`), purpose and index into the seed of a generator."""
-    mixed = np.random.SeedSequence((base_seed(), seed, purpose, index))
-    return int(mixed.generate_state(1)[0])
+# ----------------------------------------------------------------------- translation
 
 
-def epochs(
-    size: int, batch_size: int, seed: int = 0
-) -> Callable[[int], Int[Tensor, "batch"]]:
-    """Turn a finite dataset into `indices(step)`: who is in the batch of that step.
+def pad_batch(
+    sequences: Sequence[Sequence[int]], pad: int = PAD
+) -> Int[Tensor, "batch token"]:
+    """Make one rectangle of sequences of different lengths, filled up with `pad`.
 
-    Every epoch sees each of `size` examples once, in an order of its own; a batch at the
-    border takes the end of one epoch and the start of the next, so that all are full.
+    Taught in chapter 02; the mask that hides the filling, in chapter 09.
+    """
+    if not sequences:
+        raise ValueError(
+            "pad_batch got no sequence, expected at least one; is the batch empty?"
+        )
+    longest = max(map(len, sequences))
+    rows = [[*ids, *[pad] * (longest - len(ids))] for ids in sequences]
+    return torch.tensor(rows, dtype=torch.long)
+
+
+def translation_batch(
+    pairs: Sequence[SentencePair],
+    source_vocabulary: Vocabulary,
+    target_vocabulary: Vocabulary,
+) -> tuple[Int[Tensor, "batch source"], Int[Tensor, "batch target"]]:
+    """Turn sentence pairs into padded ids: source … <eos>, and <bos> … <eos>.
+
+    The decoder reads `target[:, :-1]` and is to say `target[:, 1:]`.
     Taught in chapter 02.
     """
-    if size < 1 or batch_size < 1:
+    return (
+        pad_batch([source_vocabulary.encode(p.source, eos=True) for p in pairs]),
+        pad_batch([target_vocabulary.encode(p.target, True, True) for p in pairs]),
+    )
+
+
+def batches_by_length(
+    lengths: Sequence[int], batch_size: int, seed: int = 0, epoch: int = 0
+) -> list[list[int]]:
+    """Deal the examples of one epoch into batches of one length each: no padding.
+
+    Returns indices into `lengths`; each example comes once, and the order is another in
+    every epoch. A length's last batch may be smaller. Taught in chapter 02.
+    """
+    if batch_size < 1 or epoch < 0:
         raise ValueError(
-            f"epochs() got {size} examples in batches of {batch_size}, expected at least "
-            "one of each."
+            f"batches_by_length got batch_size={batch_size} and epoch={epoch}, "
+            "expected a batch of at least 1 and an epoch from 0."
         )
+    if not lengths:
+        raise ValueError("batches_by_length got no lengths, expected one per example.")
+    generator = torch.Generator().manual_seed(number(seed, ORDER, epoch))
+    by_length: dict[int, list[int]] = {}
+    for index in torch.randperm(len(lengths), generator=generator).tolist():
+        by_length.setdefault(lengths[index], []).append(index)
+    batches = [
+        by_length[length][start : start + batch_size]
+        for length in sorted(by_length)
+        for start in range(0, len(by_length[length]), batch_size)
+    ]
+    order = torch.randperm(len(batches), generator=generator).tolist()
+    return [batches[i] for i in order]
+
+
+def epochs_by_length(
+    lengths: Sequence[int], batch_size: int, seed: int = 0
+) -> Callable[[int], list[int]]:
+    """Turn examples of known lengths into `indices(step)`: who is in that batch.
+
+    Epoch after epoch of `batches_by_length`, without end; any step can be asked for
+    directly, which is what lets a training go on where it stopped.
+    Taught in chapter 02.
+    """
+    lengths = tuple(lengths)
+    per_epoch = len(batches_by_length(lengths, batch_size, seed))
 
     @lru_cache(maxsize=2)
-    def order(epoch: int) -> Tensor:
-        generator = torch.Generator().manual_seed(number(seed, ORDER, epoch))
-        return torch.randperm(size, generator=generator)
+    def batches(epoch: int) -> list[list[int]]:
+        return batches_by_length(lengths, batch_size, seed, epoch)
 
-    def indices(step: int) -> Int[Tensor, "batch"]:
-        first, end = step * batch_size, (step + 1) * batch_size
-        touched = range(first // size, (end - 1) // size + 1)
-        parts = [order(e)[max(first - e * size, 0) : end - e * size] for e in touched]
-        return torch.cat(parts)
+    def indices(step: int) -> list[int]:
+        if step < 0:
+            raise ValueError(f"step is {step}, expected 0, 1, 2, …")
+        epoch, place = divmod(step, per_epoch)
+        return list(batches(epoch)[place])
 
     return indices
 
 
-def minibatches(*tensors: Tensor, batch_size: int, seed: int = 0) -> Batch:
-    """Make `train`'s `batch` from tensors with one row for each example, shuffled.
+def translation_batches(
+    pairs: Sequence[SentencePair],
+    source_vocabulary: Vocabulary,
+    target_vocabulary: Vocabulary,
+    batch_size: int,
+    seed: int = 0,
+) -> Batch:
+    """Make `train`'s `batch` from sentence pairs, sources of one length in each.
 
-    Each epoch takes every row once, as `epochs` says. Taught in chapter 02.
+    What `translation_batch` gives for the pairs that `epochs_by_length` chooses.
+    Taught in chapter 02.
     """
-    if len({len(tensor) for tensor in tensors}) != 1:
-        raise ValueError(
-            f"minibatches() got tensors of shapes {[shape_of(t) for t in tensors]}, "
-            "expected one or more with the same number of examples on the first axis."
-        )
-    indices = epochs(len(tensors[0]), batch_size, seed)
+    indices = epochs_by_length([len(p.source) for p in pairs], batch_size, seed)
 
-    def batch(step: int, generator: torch.Generator) -> tuple[Tensor, ...]:
-        chosen = indices(step)
-        return tuple(tensor[chosen] for tensor in tensors)
+    def batch(step: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        chosen = [pairs[i] for i in indices(step)]
+        return translation_batch(chosen, source_vocabulary, target_vocabulary)
 
     return batch
 
 
-def batched(
-    function: Callable[[Tensor], Tensor], inputs: Tensor, size: int = 256
-) -> Tensor:
-    """Apply `function` to `size` rows at a time, so that a large test set fits in memory.
+# -------------------------------------------------------------------- language models
 
-    No gradient is kept. Taught in chapter 02.
+
+def random_windows(
+    ids: Int[Tensor, "token"], length: int, batch: int, generator: torch.Generator
+) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch length"]]:
+    """Cut windows at random places of a text: what is read, and what comes next.
+
+    y_t = x_{t+1}. To train a language model. Taught in chapter 13.
     """
-    if size < 1:
-        raise ValueError(f"batched() got size = {size}, expected at least 1.")
-    with torch.no_grad():
-        return torch.cat([function(part) for part in inputs.split(size)])
+    require_windows(ids, length)
+    if batch < 1:
+        raise ValueError(f"random_windows got batch={batch}, expected at least 1.")
+    starts = torch.randint(len(ids) - length, (batch, 1), generator=generator)
+    windows = ids[starts + torch.arange(length + 1)]
+    return windows[:, :-1], windows[:, 1:]
 
 
-def to_device(examples: Any, device: torch.device) -> tuple[Any, ...]:
-    """Move a batch to the device; to a GPU from pinned memory, without waiting for it."""
-    if not isinstance(examples, (tuple, list)):
+def consecutive_windows(
+    ids: Int[Tensor, "token"], length: int
+) -> tuple[Int[Tensor, "window length"], Int[Tensor, "window length"]]:
+    """Cut a text into neighbouring windows, so that each token is predicted once.
+
+    To measure a language model; the last, incomplete window is left out.
+    Taught in chapter 13.
+    """
+    require_windows(ids, length)
+    n_windows = (len(ids) - 1) // length
+    read = ids[: n_windows * length]
+    following = ids[1 : n_windows * length + 1]
+    return read.view(n_windows, length), following.view(n_windows, length)
+
+
+def require_windows(ids: Tensor, length: int) -> None:
+    """Refuse what is not one long text, or is too short for one window."""
+    if ids.dim() != 1:
         raise ValueError(
-            f"batch() returned a {type(examples).__name__}, expected a tuple that `loss` "
-            "takes after the model; one tensor alone is `(x,)`."
+            f"ids has shape {shape_of(ids)}, expected one long text (token,); join the "
+            "texts before cutting windows."
         )
-
-    def moved(item: Any) -> Any:
-        if not isinstance(item, Tensor):
-            return item
-        if device.type == "cuda" and item.device.type == "cpu":
-            return item.pin_memory().to(device, non_blocking=True)
-        return item.to(device)
-
-    return tuple(moved(item) for item in examples)
+    if not 1 <= length < len(ids):
+        raise ValueError(
+            f"windows of length {length} do not fit into a text of {len(ids)} tokens "
+            "(one more is needed, to be predicted); choose a shorter window."
+        )

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from course_utils import batches, data
+from course_utils import data, sequences
 from course_utils.bpe import CHUNK, BytePairEncoder
 from course_utils.data import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
@@ -82,7 +83,7 @@ def test_what_is_held_out_are_blocks_of_neighbours() -> None:
     parts = [f"paragraph {i:04}" for i in range(1000)]
     held = data.paragraphs(data.split_blocks(parts, 0.1).validation)
     places = [parts.index(p) for p in held]
-    neighbours = sum(b - a == 1 for a, b in zip(places, places[1:]))
+    neighbours = sum(b - a == 1 for a, b in pairwise(places))
     assert neighbours > 0.9 * len(places)
 
 
@@ -239,7 +240,7 @@ def naive_merges(text: str, n: int) -> list[tuple[int, int]]:
     chunks = [list(chunk.encode()) for chunk in CHUNK.findall(text)]
     merges: list[tuple[int, int]] = []
     while len(merges) < n:
-        counts = Counter(pair for ids in chunks for pair in zip(ids, ids[1:]))
+        counts = Counter(pair for ids in chunks for pair in pairwise(ids))
         if not counts:
             break
         best = max(counts, key=lambda pair: (counts[pair], pair))
@@ -298,7 +299,7 @@ class Sentences(NamedTuple):
 
 
 def test_padding_fills_up_to_the_longest() -> None:
-    padded = batches.pad_batch([[7, 8, 9], [5]])
+    padded = sequences.pad_batch([[7, 8, 9], [5]])
     assert padded.tolist() == [[7, 8, 9], [5, PAD, PAD]]
     assert padded.dtype == torch.long
 
@@ -307,9 +308,23 @@ def test_a_translation_batch_begins_and_ends_its_target() -> None:
     pairs = [Sentences(("b", "a"), ("x",)), Sentences(("a",), ("x", "x", "y"))]
     source = Vocabulary([p.source for p in pairs])
     target = Vocabulary([p.target for p in pairs])
-    sources, targets = batches.translation_batch(pairs, source, target)
+    sources, targets = sequences.translation_batch(pairs, source, target)
     assert sources.tolist() == [[5, 4, EOS], [4, EOS, PAD]]
     assert targets.tolist() == [[BOS, 4, EOS, PAD, PAD], [BOS, 4, 4, 5, EOS]]
+
+
+def test_translation_batches_repeat_for_a_step_and_pad_no_source() -> None:
+    pairs = [Sentences(("a",) * n, ("x",) * m) for n in (2, 3) for m in (1, 4, 6)]
+    source, target = Vocabulary([["a"]]), Vocabulary([["x"]])
+    batch = sequences.translation_batches(pairs, source, target, batch_size=3, seed=1)
+    seen = set()
+    for step in range(2):
+        sources, targets = batch(step, torch.Generator())
+        assert not (sources == PAD).any()
+        assert sorted((targets != PAD).sum(1).tolist()) == [3, 6, 8]
+        assert torch.equal(batch(step, torch.Generator())[1], targets)
+        seen.add(sources.shape[1])
+    assert seen == {3, 4}
 
 
 @given(
@@ -321,18 +336,18 @@ def test_a_translation_batch_begins_and_ends_its_target() -> None:
 def test_an_epoch_is_every_example_once_in_batches_of_one_length(
     lengths: list[int], size: int, seed: int, epoch: int
 ) -> None:
-    dealt = batches.batches_by_length(lengths, size, seed, epoch)
+    dealt = sequences.batches_by_length(lengths, size, seed, epoch)
     assert sorted(i for batch in dealt for i in batch) == list(range(len(lengths)))
     for batch in dealt:
         assert 1 <= len(batch) <= size
         assert len({lengths[i] for i in batch}) == 1
-    assert dealt == batches.batches_by_length(lengths, size, seed, epoch)
+    assert dealt == sequences.batches_by_length(lengths, size, seed, epoch)
 
 
 def test_another_epoch_or_seed_is_another_order() -> None:
     lengths = [3, 4] * 50
     orders = [
-        batches.batches_by_length(lengths, 8, s, e) for s in (0, 1) for e in (0, 1)
+        sequences.batches_by_length(lengths, 8, s, e) for s in (0, 1) for e in (0, 1)
     ]
     assert len({str(order) for order in orders}) == 4
     sets = {frozenset(map(frozenset, order)) for order in orders}
@@ -342,23 +357,23 @@ def test_another_epoch_or_seed_is_another_order() -> None:
 @given(st.integers(0, 200))
 def test_a_step_can_be_asked_for_without_those_before_it(step: int) -> None:
     lengths = [2, 3, 3, 4] * 9
-    in_order = batches.schedule_by_length(lengths, 5, seed=1)
+    in_order = sequences.epochs_by_length(lengths, 5, seed=1)
     expected = [in_order(i) for i in range(step + 1)][-1]
-    assert batches.schedule_by_length(lengths, 5, seed=1)(step) == expected
+    assert sequences.epochs_by_length(lengths, 5, seed=1)(step) == expected
 
 
 def test_global_randomness_is_neither_used_nor_touched() -> None:
     before = torch.random.get_rng_state()
-    first = batches.batches_by_length([1, 2] * 20, 4)
+    first = sequences.batches_by_length([1, 2] * 20, 4)
     torch.manual_seed(123)
-    assert batches.batches_by_length([1, 2] * 20, 4) == first
+    assert sequences.batches_by_length([1, 2] * 20, 4) == first
     torch.random.set_rng_state(before)
 
 
 def test_windows_predict_the_next_token() -> None:
     ids = torch.arange(50)
     generator = torch.Generator().manual_seed(0)
-    read, following = batches.random_windows(ids, 6, 400, generator)
+    read, following = sequences.random_windows(ids, 6, 400, generator)
     assert read.shape == (400, 6)
     assert torch.equal(following, read + 1)
     assert set(read[:, 0].tolist()) == set(range(44))  # every window, the last too
@@ -369,9 +384,9 @@ def test_consecutive_windows_predict_each_token_once(n: int, length: int) -> Non
     ids = torch.arange(n)
     if length >= n:
         with pytest.raises(ValueError, match="do not fit"):
-            batches.consecutive_windows(ids, length)
+            sequences.consecutive_windows(ids, length)
         return
-    read, following = batches.consecutive_windows(ids, length)
+    read, following = sequences.consecutive_windows(ids, length)
     assert torch.equal(following, read + 1)
     assert read.flatten().tolist() == list(range((n - 1) // length * length))
 
@@ -379,14 +394,17 @@ def test_consecutive_windows_predict_each_token_once(n: int, length: int) -> Non
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: batches.pad_batch([]), "no sequence"),
-        (lambda: batches.batches_by_length([], 4), "no lengths"),
-        (lambda: batches.batches_by_length([1], 0), "batch of at least 1"),
-        (lambda: batches.batches_by_length([1], 1, epoch=-1), "epoch from 0"),
-        (lambda: batches.schedule_by_length([1], 1)(-1), "step is -1"),
-        (lambda: batches.consecutive_windows(torch.zeros(2, 3), 1), r"shape \(2, 3\)"),
+        (lambda: sequences.pad_batch([]), "no sequence"),
+        (lambda: sequences.batches_by_length([], 4), "no lengths"),
+        (lambda: sequences.batches_by_length([1], 0), "batch of at least 1"),
+        (lambda: sequences.batches_by_length([1], 1, epoch=-1), "epoch from 0"),
+        (lambda: sequences.epochs_by_length([1], 1)(-1), "step is -1"),
         (
-            lambda: batches.random_windows(torch.zeros(9), 3, 0, torch.Generator()),
+            lambda: sequences.consecutive_windows(torch.zeros(2, 3), 1),
+            r"shape \(2, 3\)",
+        ),
+        (
+            lambda: sequences.random_windows(torch.zeros(9), 3, 0, torch.Generator()),
             "batch=0",
         ),
     ],
