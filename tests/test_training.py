@@ -231,6 +231,7 @@ def test_a_broken_off_run_ends_in_the_same_weights(
     assert same_history(expected, history)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no SIGKILL")
 def test_killed_at_any_point_training_ends_in_bit_equal_weights(tmp_path: Path) -> None:
     kept_after = [
