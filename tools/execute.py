@@ -106,13 +106,13 @@ async def kernel(
         await manager.shutdown_kernel(now=True)
 
 
-def explain(error: Exception) -> str:
-    """The error as a reader of a terminal wants it: no colours, no repeated source."""
-    if isinstance(error, CellExecutionError):
+def explain(error: Exception, source: str) -> str:
+    """The cell and what happened in it, as it reads well in a terminal."""
+    if isinstance(error, CellExecutionError):  # its traceback has the source in it
         return re.sub(r"\x1b\[[0-9;]*m", "", error.traceback).strip()
     if isinstance(error, DeadKernelError):
-        return "the kernel died (out of memory, or the cell ended the process)"
-    return f"the cell was still running after {CELL_LIMIT} s"
+        return f"{source}\n\nThe kernel died: out of memory, or the cell ended it."
+    return f"{source}\n\nThe cell was still running after {CELL_LIMIT} s."
 
 
 async def run_cells(
@@ -141,7 +141,7 @@ async def run_cells(
                         raise asyncio.CancelledError from None
                     raise CellFailed(
                         f"code cell {len(seconds) + 1} ({cell.get('id', 'no id')}) "
-                        f"failed:\n\n{cell.source}\n\n{explain(error)}"
+                        f"failed\n\n{explain(error, cell.source)}"
                     ) from error
                 seconds.append(time.perf_counter() - begun)
             client.set_widgets_metadata()

@@ -1,0 +1,60 @@
+# `make help` says what there is. Every target may be interrupted and called again.
+PYTHON ?= python3
+VENV ?= .venv
+PORT ?= 8000
+SEEDS ?= 1 2 3
+RUN = $(VENV)/bin/python -m
+
+.DEFAULT_GOAL := help
+.PHONY: help setup setup-colab book test quick seeds serve lab bench normalise clean
+
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | \
+		awk -F '\t' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+setup: ## make .venv and install the exact pins (done by the others when needed)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "The course needs Python 3.11 or newer, and $(PYTHON) is" \
+		"$$($(PYTHON) --version 2>&1); install one and say: make PYTHON=python3.12 …"; \
+		exit 1; }
+	@if ! cat requirements.txt pyproject.toml | cmp -s - $(VENV)/.installed || \
+		! $(VENV)/bin/python -c '' 2>/dev/null; then \
+		set -e; \
+		rm -f $(VENV)/.installed; \
+		echo "installing into $(VENV)"; \
+		$(VENV)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV); \
+		$(RUN) pip install -q -r requirements.txt; \
+		$(RUN) pip install -q --no-deps -e .; \
+		$(RUN) pip check; \
+		cat requirements.txt pyproject.toml > $(VENV)/.installed; \
+	fi
+
+setup-colab: setup ## make .venv-colab with the versions that Colab has
+	@$(RUN) tools.colab
+
+book: setup ## execute what changed and build the site in _build/html
+	@$(RUN) tools.build book
+
+test: setup setup-colab ## every check; the last line counts them
+	@$(RUN) tools.check test
+
+quick: setup ## lint, types and the quick tests: what needs no notebook
+	@$(RUN) tools.check quick
+
+seeds: setup ## execute all notebooks with other seeds: make seeds SEEDS="1 2 3"
+	@$(RUN) tools.build seeds $(SEEDS)
+
+serve: setup ## show the built site at http://127.0.0.1:8000/ (PORT=…)
+	@$(RUN) tools.build serve --port $(PORT)
+
+lab: setup ## open the notebooks in JupyterLab
+	@$(RUN) jupyter lab book
+
+bench: book ## the seconds of every notebook beside the recorded ones
+	@$(RUN) benchmarks.chapters
+
+normalise: setup ## bring the notebooks into the form that git keeps
+	@$(RUN) tools.notebooks normalise
+
+clean: ## delete everything that was built; .venv stays
+	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

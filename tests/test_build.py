@@ -1,0 +1,314 @@
+"""The build shows no old result, loses nothing, and says what failed and where."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from tools.build import page_sources
+from tools.check import counted
+from tools.dependencies import inputs, modules_used
+from tools.files import ROOT
+
+FILES = {
+    "_config.yml": "title: Fruit\nonly_build_toc_files: true\n"
+    'execute: {execute_notebooks: "off"}\n',
+    "_toc.yml": "format: jb-book\nroot: book/intro\nchapters:\n- file: book/fruit\n",
+    "requirements.txt": "",
+    "pyproject.toml": '[project]\nname = "course-utils"\ndependencies = ["numpy>=1"]\n',
+    "book/intro.md": "# Welcome\n",
+    "course_utils/__init__.py": "",
+    "course_utils/fruit.py": "from .basket import NAME\n\ndef name():\n    return NAME\n",
+    "course_utils/basket.py": 'NAME = "pomegranate"\n',
+    "course_utils/other.py": "x = 1\n",
+}
+SHOWS_FRUIT = "from course_utils.fruit import name\nname()"
+
+
+def write_notebook(path: Path, *sources: str) -> None:
+    """Write a notebook with a title and these code cells."""
+    cells = [new_markdown_cell("# Fruit"), *map(new_code_cell, sources)]
+    nbformat.write(new_notebook(cells=cells), path)
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A small project with a package, a page and a notebook."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    write_notebook(tmp_path / "book" / "fruit.ipynb", SHOWS_FRUIT)
+    return tmp_path
+
+
+def command(project: Path, *arguments: str) -> list[str]:
+    """The command line of the build for this project."""
+    return [sys.executable, "-m", "tools.build", "--root", str(project), *arguments]
+
+
+def build(project: Path, *arguments: str, **environment: str) -> tuple[int, str]:
+    """Run the build; return its exit status and all it printed."""
+    done = subprocess.run(
+        command(project, *arguments),
+        cwd=ROOT,
+        env=os.environ | environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.returncode, done.stdout
+
+
+def page(project: Path) -> str:
+    """The built page of the notebook."""
+    return (project / "_build" / "html" / "book" / "fruit.html").read_text()
+
+
+def executed(said: str) -> int:
+    """How many notebooks the build says it executed."""
+    found = re.search(r"(\d+) executed", said)
+    assert found, said
+    return int(found[1])
+
+
+# ------------------------------------------------------------------ what depends on what
+
+
+def test_a_module_imported_through_another_counts(project: Path) -> None:
+    used = modules_used(SHOWS_FRUIT, project)
+    assert used == {"course_utils", "course_utils.fruit", "course_utils.basket"}
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import importlib\nimportlib.import_module(name)",
+        "__import__(name)",
+        "exec(text)",
+        "from course_utils import *",
+        "print('python -m course_utils.fruit')",
+        "this is no Python",
+    ],
+)
+def test_code_that_hides_its_imports_depends_on_all(project: Path, code: str) -> None:
+    assert "course_utils.other" in modules_used(code, project)
+
+
+def test_a_bare_string_and_an_eval_method_hide_nothing(project: Path) -> None:
+    code = "'''as in course_utils.other'''\nmodel.eval()\n" + SHOWS_FRUIT
+    assert "course_utils.other" not in modules_used(code, project)
+
+
+@pytest.mark.parametrize(
+    "change",
+    ["requirements.txt", "course_utils/basket.py", "course_utils/data.json"],
+)
+def test_a_changed_file_changes_the_inputs(project: Path, change: str) -> None:
+    notebook = nbformat.read(project / "book" / "fruit.ipynb", as_version=4)
+    before = inputs(notebook, project)
+    (project / change).write_text("# changed")
+    assert inputs(notebook, project) != before
+
+
+@pytest.mark.parametrize("variable", ["COURSE_SEED", "COURSE_PRESET"])
+def test_another_seed_or_preset_changes_the_inputs(
+    project: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook = nbformat.read(project / "book" / "fruit.ipynb", as_version=4)
+    before = inputs(notebook, project)
+    monkeypatch.setenv(variable, "7")
+    assert inputs(notebook, project) != before
+
+
+def test_a_page_that_is_not_there_is_named(project: Path) -> None:
+    (project / "book" / "intro.md").unlink()
+    with pytest.raises(ValueError, match=r"lists 'book/intro', but there is no"):
+        page_sources(project)
+
+
+# ------------------------------------------------------------------ the site
+
+
+@pytest.mark.slow
+def test_the_site_never_shows_an_old_result(project: Path) -> None:
+    status, said = build(project, "book")
+    assert status == 0, said
+    assert executed(said) == 1
+    assert "pomegranate" in page(project)
+
+    status, said = build(project, "book")
+    assert (status, executed(said)) == (0, 0), said
+    assert "site: unchanged" in said
+
+    (project / "course_utils" / "other.py").write_text("x = 2\n")
+    status, said = build(project, "book")
+    assert (status, executed(said)) == (0, 0), said
+
+    (project / "course_utils" / "basket.py").write_text('NAME = "clementine"\n')
+    status, said = build(project, "book")
+    assert (status, executed(said)) == (0, 1), said
+    assert "course_utils/basket.py changed" in said
+    assert "clementine" in page(project)
+    assert "pomegranate" not in page(project)
+
+
+@pytest.mark.slow
+def test_new_prose_shows_without_an_execution_and_old_pages_vanish(
+    project: Path,
+) -> None:
+    assert build(project, "book")[0] == 0
+    path = project / "book" / "fruit.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    notebook.cells[0].source = "# Exotic fruit"
+    nbformat.write(notebook, path)
+    (project / "book" / "intro.md").rename(project / "book" / "start.md")
+    toc = (project / "_toc.yml").read_text().replace("book/intro", "book/start")
+    (project / "_toc.yml").write_text(toc)
+    status, said = build(project, "book")
+    assert (status, executed(said)) == (0, 0), said
+    assert "Exotic fruit" in page(project)
+    assert "pomegranate" in page(project)
+    pages = {p.name for p in (project / "_build" / "html" / "book").glob("*.html")}
+    assert pages == {"fruit.html", "start.html"}
+
+
+@pytest.mark.slow
+def test_a_warning_keeps_the_earlier_site_and_fails(project: Path) -> None:
+    assert build(project, "book")[0] == 0
+    (project / "book" / "intro.md").write_text("# Welcome\n\n[](nowhere.md)\n")
+    for _ in range(2):
+        status, said = build(project, "book")
+        assert status == 1, said
+        assert "nowhere.md" in said
+    assert "pomegranate" in page(project)
+
+
+@pytest.mark.slow
+def test_pages_are_not_built_from_a_result_that_is_old(project: Path) -> None:
+    assert build(project, "execute")[0] == 0
+    (project / "course_utils" / "basket.py").write_text('NAME = "clementine"\n')
+    status, said = build(project, "site")
+    assert status == 1
+    assert "book/fruit.ipynb has no result of its present code" in said
+
+
+# ------------------------------------------------------------------ execution
+
+
+@pytest.mark.slow
+def test_a_failing_cell_is_named_and_the_others_finish(project: Path) -> None:
+    write_notebook(project / "book" / "fruit.ipynb", "1", "1 / 0", "2")
+    write_notebook(project / "book" / "good.ipynb", "1")
+    with (project / "_toc.yml").open("a") as toc:
+        toc.write("- file: book/good\n")
+    status, said = build(project, "book")
+    assert status == 1
+    assert "book/fruit.ipynb: code cell 2" in said
+    assert "ZeroDivisionError: division by zero" in said
+    assert "site: NOT built" in said
+    assert (project / "_build" / "executed" / "book" / "good.ipynb").is_file()
+    assert not (project / "_build" / "html").exists()
+
+
+@pytest.mark.slow
+def test_a_cell_that_ends_its_process_is_named(project: Path) -> None:
+    write_notebook(project / "book" / "fruit.ipynb", "1", "import os; os._exit(3)")
+    status, said = build(project, "execute")
+    assert status == 1
+    assert "code cell 2" in said
+    assert "The kernel died" in said
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_an_interrupted_build_goes_on_where_it_was(
+    project: Path, number: signal.Signals
+) -> None:
+    begun, free = project / "begun", project / "free"
+    write_notebook(
+        project / "book" / "waits.ipynb",
+        f"from pathlib import Path; import time; Path({str(begun)!r}).touch()",
+        f"while not Path({str(free)!r}).exists(): time.sleep(0.05)",
+    )
+    with (project / "_toc.yml").open("a") as toc:
+        toc.write("- file: book/waits\n")
+    done = project / "_build" / "executed" / "book" / "fruit.ipynb"
+    running = subprocess.Popen(command(project, "execute"), cwd=ROOT)
+    deadline = time.monotonic() + 120
+    while not (begun.exists() and done.exists()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    running.send_signal(number)
+    assert running.wait(60) != 0
+    free.touch()
+    status, said = build(project, "execute")
+    assert (status, executed(said)) == (0, 1), said
+    assert re.search(r"book/fruit.ipynb +unchanged", said)
+
+
+@pytest.mark.slow
+def test_a_result_that_is_cut_short_is_made_again(project: Path) -> None:
+    assert build(project, "execute")[0] == 0
+    result = project / "_build" / "executed" / "book" / "fruit.ipynb"
+    result.write_text(result.read_text()[:-40])
+    status, said = build(project, "execute")
+    assert (status, executed(said)) == (0, 1), said
+
+
+@pytest.mark.slow
+def test_a_notebook_that_needs_the_network_fails(project: Path) -> None:
+    write_notebook(
+        project / "book" / "fruit.ipynb",
+        "import socket\nsocket.create_connection(('127.0.0.1', 9)) if False else 0",
+        "import urllib.request\nurllib.request.urlopen('http://192.0.2.1/')",
+    )
+    status, said = build(project, "execute")
+    assert status == 1
+    assert "code cell 2" in said
+    assert "a connection to '192.0.2.1' was refused" in said
+
+
+@pytest.mark.slow
+def test_a_notebook_runs_in_an_empty_folder_on_one_thread(project: Path) -> None:
+    write_notebook(
+        project / "book" / "fruit.ipynb",
+        "import os\nassert os.listdir() == []",
+        "import torch\nassert torch.get_num_threads() == 1",
+    )
+    status, said = build(project, "execute", OMP_NUM_THREADS="2", MPLBACKEND="pdf")
+    assert status == 0, said
+
+
+@pytest.mark.slow
+def test_other_seeds_are_tried_and_the_one_that_fails_is_named(project: Path) -> None:
+    write_notebook(
+        project / "book" / "fruit.ipynb",
+        "import os\nassert os.environ['COURSE_SEED'] != '2'",
+    )
+    status, said = build(project, "seeds", "1", "2", "3")
+    assert status == 1
+    assert "failed with seeds 2" in said
+    assert not (project / "_build" / "executed").exists()
+
+
+def test_the_counts_are_those_of_pytest(tmp_path: Path) -> None:
+    (tmp_path / "test_four.py").write_text(
+        "import pytest\n"
+        "def test_right(): pass\n"
+        "def test_wrong(): assert False\n"
+        "def test_left_out(): pytest.skip('why')\n"
+        "@pytest.fixture\ndef broken(): raise ValueError\n"
+        "def test_broken(broken): pass\n"
+    )
+    report = tmp_path / "report.xml"
+    run = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}", str(tmp_path)]
+    subprocess.run([*run, "-p", "no:cacheprovider"], cwd=tmp_path, capture_output=True)
+    assert counted(report) == (1, 2, 1)
