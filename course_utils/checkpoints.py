@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import zipfile
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import nn
@@ -20,6 +20,7 @@ FORMAT = "course_utils training checkpoint 1"
 ADVICE = "delete the file to train anew, or give checkpoint= another name."
 
 
+@runtime_checkable
 class Stateful(Protocol):
     """What a checkpoint can hold: a model, an optimiser, a history, …"""
 
@@ -83,7 +84,7 @@ def read(path: Path) -> dict[str, Any]:
         if broken is not None:
             raise zipfile.BadZipFile(f"bad checksum in {broken}")
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except OSError:
+    except PermissionError:
         raise
     except Exception as error:
         raise ValueError(

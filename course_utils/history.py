@@ -118,11 +118,11 @@ def require_finite(history: History, model: nn.Module, patience: int = 1) -> Non
         else:
             advice = (
                 f"at step {step}, after a loss of {loss[row - 1]:.4g} and with lr "
-                f"{lr:.2g}: try a lower lr, a longer warmup or a smaller clip."
+                f"{lr:.2g}: try a lower lr, a longer warmup, or clip=1.0 or less."
             )
         whole = all(p.isfinite().all() for p in model.parameters())
         weights = (
-            "The model's weights are still finite, those of before that step."
+            "The model's weights are still finite."
             if whole
             else "The model's weights are spoilt: build it anew before the next try."
         )

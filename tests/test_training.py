@@ -468,7 +468,7 @@ def test_a_loss_that_is_not_finite_stops_with_advice(bad: float) -> None:
     message, history = str(stopped.value), stopped.value.history
     assert f"the loss is {bad} at step 6, after a loss of" in message
     assert f"{history['loss'][5]:.4g} and with lr 0.003" in message
-    assert "try a lower lr, a longer warmup or a smaller clip" in message
+    assert "try a lower lr, a longer warmup, or clip=1.0 or less" in message
     assert "weights are still finite" in message
     with pytest.raises(PowerCut):
         run(before, batch=cut_at(6, noisy_batch), warmup=0, schedule="constant")
@@ -706,6 +706,21 @@ def test_compile_is_left_out_where_it_does_not_pay(
 
     monkeypatch.setattr(torch, "compile", refuse)
     assert len(run(make_model(), compile=True, steps=2)) == 2
+
+
+def test_a_copy_to_a_gpu_is_pinned_and_does_not_wait(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[tuple[Any, ...]] = []
+    gpu = torch.device("cuda")
+    monkeypatch.setattr(
+        Tensor, "pin_memory", lambda self: calls.append(("pin",)) or self
+    )
+    monkeypatch.setattr(
+        Tensor, "to", lambda self, *a, **k: calls.append((a, k)) or self
+    )
+    to_device((INPUTS,), gpu)
+    assert calls == [("pin",), ((gpu,), {"non_blocking": True})]
 
 
 def test_what_is_no_tensor_passes_to_the_loss_untouched() -> None:
