@@ -6,7 +6,7 @@ SEEDS ?= 1 2 3
 RUN = $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-colab book test quick seeds serve lab bench normalise clean
+.PHONY: help setup setup-colab book test quick seeds serve lab bench links notebooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | \
@@ -53,8 +53,12 @@ lab: setup ## open the notebooks in JupyterLab
 bench: book ## the seconds of every notebook beside the recorded ones
 	@$(RUN) benchmarks.chapters
 
-normalise: setup ## bring the notebooks into the form that git keeps
-	@$(RUN) tools.notebooks normalise
+links: setup ## try every link that leaves the site
+	@$(RUN) tools.build links
+
+notebooks: setup ## normalise the notebooks, make the exercises from the solutions
+	@$(RUN) tools.notebooks stamp
+	@$(RUN) tools.exercises generate
 
 clean: ## delete everything that was built; .venv stays
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,6 +4,7 @@
     python -m tools.build execute [PATH …]  execute notebooks, those of the site if none
     python -m tools.build site              build the pages from the executed notebooks
     python -m tools.build seeds 1 2 3       execute all notebooks with other seeds
+    python -m tools.build links             try every link that leaves the site
     python -m tools.build serve             show the site on this machine
     python -m tools.build clean             delete everything that was built
 
@@ -83,9 +84,8 @@ def with_outputs(source: NotebookNode, result: NotebookNode) -> NotebookNode:
     return source
 
 
-def stage(root: Path) -> Path:
-    """Put all that Jupyter Book reads into one folder, notebooks executed."""
-    staged = root / "_build" / "stage"
+def stage(root: Path, staged: Path, executed: bool = True) -> None:
+    """Put all that Jupyter Book reads into one folder, executed notebooks or not."""
     shutil.rmtree(staged, ignore_errors=True)
     not_notebooks = shutil.ignore_patterns("*.ipynb", *IGNORED)
     shutil.copytree(root / "book", staged / "book", ignore=not_notebooks)
@@ -94,7 +94,7 @@ def stage(root: Path) -> Path:
     for source in page_sources(root):
         page = staged / source.relative_to(root)
         page.parent.mkdir(parents=True, exist_ok=True)
-        if source.suffix != ".ipynb":
+        if source.suffix != ".ipynb" or not executed:
             shutil.copy(source, page)
             continue
         result = right_result(source, root, root / "_build" / "executed")
@@ -104,38 +104,41 @@ def stage(root: Path) -> Path:
                 "execute the notebooks first (python -m tools.build execute)."
             )
         page.write_text(dumps(with_outputs(read(source), result)), encoding="utf-8")
-    return staged
 
 
 def made_from(root: Path, staged: Path) -> str:
     """A digest of everything that the site is made from."""
     files = sorted(p for p in staged.rglob("*") if p.is_file())
     files += package_files(root)  # the reference pages are made from the docstrings
-    files += [root / "requirements.txt", Path(__file__)]
+    files += sorted((ROOT / "tools").glob("*.py"))  # Sphinx extensions and this file
+    files += [root / "requirements.txt"]
     lines = [f"{os.path.relpath(p, root)} {digest(p.read_bytes())}" for p in files]
     return digest("\n".join(lines))
+
+
+def jupyter_book(root: Path, staged: Path, work: Path, *options: str) -> bool:
+    """Run Jupyter Book on the staged pages; say whether it succeeded."""
+    command = [sys.executable, "-c", JUPYTER_BOOK, "build", str(staged)]
+    command += ["--path-output", str(work), *options]
+    quiet = subprocess.DEVNULL if "-q" in options else None
+    environment = os.environ | {"PYTHONPATH": str(root)}
+    done = subprocess.run(command, env=environment, cwd=root, stdout=quiet)
+    return done.returncode == 0
 
 
 def build_site(root: Path) -> bool:
     """Build every page with warnings as errors; say whether the site is right."""
     site, work = root / "_build" / "html", root / "_build" / "site"
-    staged = stage(root)
+    staged = root / "_build" / "stage"
+    stage(root, staged)
     stamp = made_from(root, staged)
     if (site / STAMP).is_file() and (site / STAMP).read_text() == stamp:
         print("site: unchanged")
         return True
     print("site: building", flush=True)
     shutil.rmtree(work, ignore_errors=True)
-    jupyter_book = [sys.executable, "-c", JUPYTER_BOOK, "build", str(staged)]
-    options = ["--path-output", str(work), "-W", "--keep-going", "-q"]
-    environment = os.environ | {"PYTHONPATH": str(root)}
-    built = subprocess.run(
-        jupyter_book + options,
-        env=environment,
-        cwd=root,
-        stdout=subprocess.DEVNULL,  # warnings come on stderr
-    )
-    if built.returncode:
+    # Quiet: what goes wrong comes on stderr.
+    if not jupyter_book(root, staged, work, "-W", "--keep-going", "-q"):
         print("site: NOT built; every warning above is an error", file=sys.stderr)
         return False
     new, old = work / "_build" / "html", root / "_build" / "html.old"
@@ -180,6 +183,13 @@ def seeds(root: Path, numbers: list[int], jobs: int) -> bool:
     return not wrong
 
 
+def links(root: Path) -> bool:
+    """Try every link that leaves the site; the notebooks are not executed for it."""
+    work = root / "_build" / "links"
+    stage(root, work / "stage", executed=False)
+    return jupyter_book(root, work / "stage", work, "--builder", "linkcheck")
+
+
 def serve(root: Path, port: int) -> bool:
     """Show the site on this machine until Ctrl-C."""
     site = root / "_build" / "html"
@@ -211,7 +221,7 @@ def main() -> int:
         "--jobs", type=int, default=os.cpu_count() or 2, help="notebooks at a time"
     )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("book", "site", "clean"):
+    for name in ("book", "site", "links", "clean"):
         commands.add_parser(name)
     commands.add_parser("execute").add_argument("paths", nargs="*", type=Path)
     commands.add_parser("seeds").add_argument("numbers", nargs="+", type=int)
@@ -230,6 +240,8 @@ def main() -> int:
                 right = build_site(root)
             case "seeds":
                 right = seeds(root, asked.numbers, asked.jobs)
+            case "links":
+                right = links(root)
             case "serve":
                 right = serve(root, asked.port)
             case _:
