@@ -16,8 +16,12 @@ from torch import Tensor, nn
 from course_utils.attention import KeyValueCache, MultiHeadAttention
 from course_utils.shapes import Bool, Float
 
-Weights = Float[Tensor, "batch head query key"] | None
-LayerWeights = Float[Tensor, "layer batch head query key"] | None
+# Weights of one block, and of a stack's layers: None where they were not asked for.
+SelfWeights = Float[Tensor, "batch head token key"] | None
+CrossWeights = Float[Tensor, "batch head token source"] | None
+SelfMaps = Float[Tensor, "layer batch head token key"] | None
+CrossMaps = Float[Tensor, "layer batch head token source"] | None
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
@@ -119,7 +123,7 @@ class EncoderBlock(nn.Module):
         need_weights: bool = False,
         rotate: Callable[[Tensor], Tensor] | None = None,
         cache: KeyValueCache | None = None,
-    ) -> tuple[Float[Tensor, "batch token d_model"], Weights]:
+    ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights]:
         found, weights = self.attention(
             self.around_attention.before(x),
             mask=mask,
@@ -164,7 +168,7 @@ class DecoderBlock(nn.Module):
         memory_mask: Bool[Tensor, "..."] | None = None,
         need_weights: bool = False,
         cache: KeyValueCache | None = None,
-    ) -> tuple[Float[Tensor, "batch token d_model"], Weights, Weights]:
+    ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights, CrossWeights]:
         found, weights = self.attention(
             self.around_attention.before(x),
             causal=True,
@@ -216,7 +220,7 @@ class Encoder(nn.Module):
         x: Float[Tensor, "batch token d_model"],
         mask: Bool[Tensor, "..."] | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch token d_model"], LayerWeights]:
+    ) -> tuple[Float[Tensor, "batch token d_model"], SelfMaps]:
         """Return the states, and each layer's weights if asked for."""
         all_weights = []
         for block in self.blocks:
@@ -253,7 +257,7 @@ class Decoder(nn.Module):
         memory: Float[Tensor, "batch source d_model"],
         memory_mask: Bool[Tensor, "..."] | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch token d_model"], LayerWeights, LayerWeights]:
+    ) -> tuple[Float[Tensor, "batch token d_model"], SelfMaps, CrossMaps]:
         """Return the states, and the weights of self- and cross-attention if asked."""
         own, cross = [], []
         for block in self.blocks:

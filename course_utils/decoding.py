@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -18,6 +18,7 @@ from course_utils.attention import KeyValueCache
 from course_utils.shapes import Float, Int, shape_of
 
 
+@runtime_checkable
 class Stepwise(Protocol):
     """What a model needs to be decoded, one token at a time."""
 

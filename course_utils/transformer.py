@@ -15,10 +15,11 @@ from torch import Tensor, nn
 
 from course_utils.attention import KeyValueCache, MultiHeadAttention, padding_mask
 from course_utils.blocks import (
+    CrossMaps,
     Decoder,
     Encoder,
     EncoderBlock,
-    LayerWeights,
+    SelfMaps,
     stack_layers,
 )
 from course_utils.positions import LearnedPositions, rotate, rotations, sinusoidal
@@ -64,9 +65,9 @@ def xavier(model: nn.Module) -> None:
 class Maps(NamedTuple):
     """The weights of the three attentions of a `Transformer`."""
 
-    encoder: LayerWeights
-    decoder: LayerWeights
-    cross: LayerWeights
+    encoder: SelfMaps
+    decoder: SelfMaps
+    cross: CrossMaps
 
 
 class TransformerState(NamedTuple):
@@ -132,7 +133,7 @@ class Transformer(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch source d_model"],
         Bool[Tensor, "batch 1 source"],
-        LayerWeights,
+        SelfMaps,
     ]:
         """Return the memory, the mask of its real tokens, and weights if asked for."""
         require_tokens(source, "source")
@@ -243,7 +244,7 @@ class GPT(nn.Module):
         tokens: Int[Tensor, "batch token"],
         caches: tuple[KeyValueCache, ...] | None = None,
         need_weights: bool = False,
-    ) -> tuple[Float[Tensor, "batch token d_model"], LayerWeights]:
+    ) -> tuple[Float[Tensor, "batch token d_model"], SelfMaps]:
         """Return every token's state before the output layer."""
         require_tokens(tokens, "tokens")
         n_tokens, first = tokens.shape[1], caches[0].length if caches else 0
@@ -269,7 +270,7 @@ class GPT(nn.Module):
 
     def forward(
         self, tokens: Int[Tensor, "batch token"], need_weights: bool = False
-    ) -> tuple[Float[Tensor, "batch token n_tokens"], LayerWeights]:
+    ) -> tuple[Float[Tensor, "batch token n_tokens"], SelfMaps]:
         """Return the logits of every next token, and the weights if asked for."""
         x, weights = self.read(tokens, need_weights=need_weights)
         return self.head(x), weights

@@ -1,0 +1,185 @@
+"""Call every function of the package that states shapes, with the shapes checked.
+
+Run by `test_shapes.py` in a process of its own, because the checks are installed when
+the package is imported. Prints the functions that state shapes and were not called.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from pathlib import Path
+from types import FrameType, ModuleType
+
+from jaxtyping import install_import_hook
+
+# `sequences` has a Protocol that can't be checked at run time; its own tests look at
+# the shapes.
+MODULES = [
+    "attention",
+    "batches",
+    "blocks",
+    "decoding",
+    "metrics",
+    "positions",
+    "rnn",
+    "scenes",
+    "tasks",
+    "training",
+    "transformer",
+]
+names = [f"course_utils.{name}" for name in MODULES]
+with install_import_hook(names, "beartype.beartype"):
+    import torch
+    import torch.nn.functional as F
+
+    import course_utils
+    from course_utils import (
+        attention,
+        batches,
+        blocks,
+        decoding,
+        metrics,
+        positions,
+        rnn,
+        scenes,
+        tasks,
+        training,
+        transformer,
+    )
+
+HERE = Path(course_utils.__file__).parent
+BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
+SOURCE = torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]])
+TARGET = torch.tensor([[1, 3, 4, 5], [1, 6, 7, 0]])
+generator = torch.Generator().manual_seed(0)
+
+
+def stating_shapes() -> set[str]:
+    """Return `module.function` for every public one with a shape in its signature."""
+    found = set()
+    for path in HERE.glob("*.py"):
+        if path.stem == "sequences":
+            continue
+        scopes = [("", ast.parse(path.read_text()))]
+        for prefix, scope in scopes:
+            for node in scope.body:
+                if isinstance(node, ast.ClassDef):
+                    scopes.append((f"{node.name}.", node))
+                if not isinstance(node, ast.FunctionDef):
+                    continue
+                annotations = [a.annotation for a in ast.walk(node.args) if is_arg(a)]
+                stated = [ast.unparse(a) for a in [*annotations, node.returns] if a]
+                private = node.name.startswith("_") and node.name != "__init__"
+                if not private and any("[Tensor, '" in text for text in stated):
+                    found.add(f"{path.stem}.{prefix}{node.name}")
+    return found
+
+
+def is_arg(node: ast.AST) -> bool:
+    return isinstance(node, ast.arg)
+
+
+def call_attention() -> None:
+    queries, keys = torch.randn(BATCH, QUERY, D_K), torch.randn(BATCH, KEY, D_K)
+    values, mask = torch.randn(BATCH, KEY, D_V), torch.ones(QUERY, KEY).bool()
+    attention.attention(queries, keys, values, mask)
+    attention.attention(queries[0], keys[0], values[0])
+    attention.basic_self_attention(keys)
+    x, memory = torch.randn(BATCH, QUERY, D_MODEL), torch.randn(BATCH, KEY, D_MODEL)
+    attention.SelfAttention(D_MODEL, D_K, D_V)(x, attention.causal_mask(QUERY))
+    mask = attention.padding_mask(SOURCE)
+    attention.CrossAttention(D_MODEL, D_MODEL, D_K, D_V)(x, memory, mask)
+    module = attention.MultiHeadAttention(D_MODEL, HEADS)
+    for need_weights in (False, True):
+        module(x, causal=True, need_weights=need_weights)
+        module(x, memory, mask, need_weights=need_weights)
+        module(x, module.remember(memory), mask, need_weights=need_weights)
+
+
+def call_positions() -> None:
+    positions.sinusoidal(5, 6)
+    positions.LearnedPositions(7, 6)(3, first=2)
+    positions.RelativeBias(3, 2)(3, 5)
+    positions.alibi(3, 4)
+    positions.rotary(torch.randn(2, 3, 5, 4), torch.arange(5))
+    positions.rotary(torch.randn(5, 4), torch.arange(5))
+
+
+def call_models() -> None:
+    cell = torch.nn.GRUCell(4, 6)
+    weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
+    rnn.gru_step(torch.randn(2, 4), torch.randn(2, 6), *weights)
+    blocks.layer_norm(torch.randn(2, 3, 4), torch.ones(4), torch.zeros(4))
+    translators = [
+        rnn.Seq2Seq(11, 13, 5, 6),
+        *(rnn.Seq2SeqAttention(11, 13, 5, 6, s) for s in ("zeros", "last")),
+        rnn.Seq2SeqAttention(11, 13, 5, 6),
+        transformer.Transformer(11, 13, D_MODEL, HEADS, 10),
+        transformer.Transformer(11, 13, D_MODEL, HEADS, 10, norm="post"),
+    ]
+    for model in translators:
+        model(SOURCE, TARGET)
+        decoding.greedy(model, SOURCE, 6, 1, 2)
+        decoding.beam_search(model, SOURCE, 6, 1, 2, n_beams=3)
+    translators[-1](SOURCE, TARGET, need_weights=True)
+    readers = [rnn.GRULanguageModel(11, 5, 6, 2)]
+    for kind in ("learned", "rotary", "none"):
+        readers.append(transformer.GPT(11, 9, D_MODEL, HEADS, positions=kind))
+    for model in readers:
+        model(TARGET)
+        decoding.generate(model, TARGET, 4, top_k=3, top_p=0.9)
+    readers[-1](TARGET, need_weights=True)
+    metrics.strongest_links(torch.rand(3, 5))
+
+
+def call_data() -> None:
+    """Call every task and scene with a batch of 4, and what trains."""
+    world = tasks.slot_world(generator, width=8, n_slots=8)
+    tasks.reverse(4, generator, 5)
+    tasks.slots(4, generator, world)
+    for module in (tasks, scenes):
+        for function in takes_batch_and_generator(module):
+            function(4, generator)
+    batches.epochs(7, 3)(0)
+    training.train(
+        torch.nn.Linear(3, 2),
+        lambda step, generator: (torch.randn(4, 3, generator=generator),),
+        lambda model, x: F.mse_loss(model(x), x[:, :2]),
+        steps=2,
+        progress=False,
+    )
+
+
+def takes_batch_and_generator(module: ModuleType) -> list:
+    """Return the functions that need nothing but a batch size and a generator."""
+    chosen = []
+    for _, function in inspect.getmembers(module, inspect.isfunction):
+        parameters = inspect.signature(function).parameters.values()
+        needed = [p.name for p in parameters if p.default is p.empty]
+        if needed == ["batch", "generator"] and function.__module__ == module.__name__:
+            chosen.append(function)
+    return chosen
+
+
+def main() -> None:
+    called = set()
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        path = Path(frame.f_code.co_filename)
+        if event == "call" and path.parent == HERE:
+            called.add(f"{path.stem}.{frame.f_code.co_qualname}")
+
+    sys.setprofile(note)
+    call_attention()
+    call_positions()
+    call_models()
+    call_data()
+    sys.setprofile(None)
+    print("checked:", *sorted(stating_shapes() & called))
+    print("not called:", *sorted(stating_shapes() - called))
+
+
+if __name__ == "__main__":
+    main()
