@@ -78,7 +78,8 @@ def split_blocks(
             f"split_blocks got validation={validation} and test={test}, expected "
             "shares from 0 whose sum is below 1, such as 0.1 and 0.1."
         )
-    parts = paragraphs(text) if isinstance(text, str) else list(text)
+    text = text if isinstance(text, str) else "\n\n".join(text)
+    parts = paragraphs(text)
     if not 2 <= n_blocks <= len(parts):
         raise ValueError(
             f"split_blocks got n_blocks={n_blocks} for {len(parts)} paragraphs, "

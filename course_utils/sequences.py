@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -17,6 +17,7 @@ from course_utils.data import PAD, Vocabulary
 from course_utils.shapes import Int, shape_of
 
 
+@runtime_checkable
 class SentencePair(Protocol):
     """Anything with the tokens of a source sentence and of its translation."""
 

@@ -11,13 +11,16 @@ from typing import NamedTuple
 
 import pytest
 import torch
+from beartype import beartype
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from jaxtyping import jaxtyped
 
 from course_utils import data, sequences
 from course_utils.bpe import CHUNK, BytePairEncoder
 from course_utils.data import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
+examples = settings(max_examples=40, deadline=None)
 WORDS = st.lists(st.text("abcdé", min_size=1, max_size=4), max_size=8)
 
 # ----------------------------------------------------------------------- help topics
@@ -52,6 +55,7 @@ def test_leaked_share_counts_characters_not_paragraphs() -> None:
     assert data.leaked_share("aaaaaa\n\nbb", "aaaaaa\n\ncc") == 6 / 8
 
 
+@examples
 @given(
     st.lists(st.integers(1, 60), min_size=8, max_size=80),
     st.floats(0, 0.4),
@@ -92,6 +96,7 @@ def test_what_is_held_out_are_blocks_of_neighbours() -> None:
         (lambda: data.split_blocks("a\n\nb", 0.6, 0.5), "sum is below 1"),
         (lambda: data.split_blocks("a\n\nb", -0.1), "shares from 0"),
         (lambda: data.split_blocks("a\n\nb", n_blocks=3), "for 2 paragraphs"),
+        (lambda: data.split_blocks(["", " "], n_blocks=2), "for 0 paragraphs"),
         (lambda: data.leaked_share("a", " \n"), "no paragraph"),
         (lambda: data.docstrings("http"), r"write docstrings\(\['http'\]\)"),
         (lambda: data.docstrings(["no_such_module"]), "has no source"),
@@ -167,6 +172,7 @@ def test_the_texts_are_in_every_python_there_is_here(python: Path) -> None:
 # ------------------------------------------------------------------------ vocabulary
 
 
+@examples
 @given(st.lists(WORDS, min_size=1))
 def test_vocabulary_round_trips_what_it_has_seen(sentences: list[list[str]]) -> None:
     vocabulary = Vocabulary(sentences)
@@ -221,12 +227,13 @@ def test_misuse_of_a_vocabulary_is_refused_in_a_sentence(call, message: str) -> 
 # ------------------------------------------------------------------------ byte pairs
 
 
+@examples
 @given(st.text())
 def test_chunks_are_the_text_and_nothing_else(text: str) -> None:
     assert "".join(CHUNK.findall(text)) == text
 
 
-@settings(deadline=None)
+@examples
 @given(st.text("ab é…😀\n", max_size=60), st.text(max_size=30), st.integers(256, 290))
 def test_byte_pairs_round_trip_any_text(seen: str, unseen: str, n: int) -> None:
     encoder = BytePairEncoder.train(seen, n)
@@ -256,7 +263,7 @@ def naive_merges(text: str, n: int) -> list[tuple[int, int]]:
     return merges
 
 
-@settings(deadline=None)
+@examples
 @given(st.text("aab c", max_size=80), st.integers(0, 20))
 def test_merges_are_those_of_counting_anew_each_time(text: str, n: int) -> None:
     assert BytePairEncoder.train(text, 256 + n).merges == naive_merges(text, n)
@@ -327,6 +334,7 @@ def test_translation_batches_repeat_for_a_step_and_pad_no_source() -> None:
     assert seen == {3, 4}
 
 
+@examples
 @given(
     st.lists(st.integers(1, 6), min_size=1, max_size=60),
     st.integers(1, 8),
@@ -354,6 +362,7 @@ def test_another_epoch_or_seed_is_another_order() -> None:
     assert len(sets) == 4  # examples change company, too
 
 
+@examples
 @given(st.integers(0, 200))
 def test_a_step_can_be_asked_for_without_those_before_it(step: int) -> None:
     lengths = [2, 3, 3, 4] * 9
@@ -370,6 +379,24 @@ def test_global_randomness_is_neither_used_nor_touched() -> None:
     torch.random.set_rng_state(before)
 
 
+def test_shapes_are_those_of_the_signatures() -> None:
+    checked = {
+        name: jaxtyped(typechecker=beartype)(getattr(sequences, name))
+        for name in (
+            "pad_batch",
+            "translation_batch",
+            "random_windows",
+            "consecutive_windows",
+        )
+    }
+    ids, vocabulary = torch.arange(20), Vocabulary([["a"]])
+    pair = Sentences(("a", "a"), ("a",))
+    checked["pad_batch"]([[1, 2], [3]])
+    checked["translation_batch"]([pair, pair], vocabulary, vocabulary)
+    checked["random_windows"](ids, 4, 3, torch.Generator())
+    checked["consecutive_windows"](ids, 4)
+
+
 def test_windows_predict_the_next_token() -> None:
     ids = torch.arange(50)
     generator = torch.Generator().manual_seed(0)
@@ -379,6 +406,7 @@ def test_windows_predict_the_next_token() -> None:
     assert set(read[:, 0].tolist()) == set(range(44))  # every window, the last too
 
 
+@examples
 @given(st.integers(2, 60), st.integers(1, 20))
 def test_consecutive_windows_predict_each_token_once(n: int, length: int) -> None:
     ids = torch.arange(n)

@@ -18,6 +18,7 @@ from course_utils import chance, tasks
 from course_utils.data import BOS, EOS, Vocabulary
 from course_utils.tasks import IGNORE
 
+examples = settings(max_examples=40, deadline=None)
 SIZES = st.integers(2, 6)
 SEEDS = st.integers(0, 1000)
 WORLD = tasks.slot_world(torch.Generator().manual_seed(0), width=16, n_slots=8)
@@ -100,6 +101,7 @@ def test_shapes_are_those_of_the_signature(name: str) -> None:
 # ---------------------------------------------------------- attention beside an RNN
 
 
+@examples
 @given(SIZES, st.integers(1, 9), SEEDS)
 def test_reverse_is_the_word_backwards(batch: int, length: int, seed: int) -> None:
     letters = Vocabulary(["abcdefghijklmnopqrstuvwxyz"])
@@ -173,6 +175,7 @@ def test_rotations_have_no_negative_trace_on_average() -> None:
 # ----------------------------------------------------------- self-attention, q, k and v
 
 
+@examples
 @given(st.integers(2, 7), st.integers(0, 7), SEEDS)
 def test_a_letter_gets_what_the_next_letter_holds(
     n: int, offset: int, seed: int
@@ -213,6 +216,7 @@ def test_symmetric_scores_serve_all_letters_but_one_at_best(n: int) -> None:
     assert best == n - 1
 
 
+@examples
 @given(st.integers(1, 12), SEEDS)
 def test_recall_is_a_dictionary_lookup(n_pairs: int, seed: int) -> None:
     keys, values, answers, gold = tasks.associative_recall(
@@ -236,6 +240,7 @@ def test_recall_asks_for_every_place_and_answers_with_every_value() -> None:
 # ------------------------------------------------------------------ order and position
 
 
+@examples
 @given(st.integers(1, 5), st.integers(2, 9), SEEDS)
 def test_order_labels_are_right_and_a_swap_turns_them(
     half: int, n_tokens: int, seed: int
@@ -258,6 +263,7 @@ def test_a_bag_of_words_orders_exactly_half() -> None:
     assert 0.4 < share(labels[:200]) < 0.6
 
 
+@examples
 @given(st.integers(1, 30), st.floats(0, 1), SEEDS)
 def test_the_last_mark_is_found_by_walking_along(
     n: int, rate: float, seed: int
@@ -277,6 +283,7 @@ def test_marks_fall_at_their_rate() -> None:
     assert abs(share(marks[:, 1:]) - 0.2) < 0.01
 
 
+@examples
 @given(st.integers(1, 12), SEEDS)
 def test_the_previous_token_is_the_one_before(n: int, seed: int) -> None:
     symbols, before = tasks.previous_token(3, generator(seed), n)
@@ -287,6 +294,7 @@ def test_the_previous_token_is_the_one_before(n: int, seed: int) -> None:
 # --------------------------------------------------------------- several heads, a block
 
 
+@examples
 @given(st.integers(1, 7), SEEDS)
 def test_two_relations_are_the_one_before_and_the_partner(n: int, seed: int) -> None:
     rows = [r.tolist() for r in tasks.two_relations(4, generator(seed), n)]
@@ -298,7 +306,7 @@ def test_two_relations_are_the_one_before_and_the_partner(n: int, seed: int) -> 
             assert (gold[i], partner[i]) == (other, letters[other])
 
 
-@settings(max_examples=25)
+@examples
 @given(st.integers(1, 9), SEEDS)
 def test_sorting_sorts(n: int, seed: int) -> None:
     tokens, answers = tasks.sort_tokens(4, generator(seed), n)
