@@ -1,0 +1,12 @@
+// What scrolls sideways inside its box can be reached and scrolled by keyboard.
+function letScrollersBeReached() {
+  const boxes = "div.math, .pst-scrollable-table-container, .bd-article pre";
+  for (const box of document.querySelectorAll(boxes)) {
+    const scrolls = box.scrollWidth > box.clientWidth + 1;
+    if (scrolls) box.tabIndex = 0;
+    else box.removeAttribute("tabindex");
+  }
+}
+letScrollersBeReached();
+addEventListener("load", letScrollersBeReached);
+addEventListener("resize", letScrollersBeReached);
