@@ -81,26 +81,24 @@ def adjective(english: str, french: str, sort: str) -> Adjective:
     return Adjective(english, agreeing(*forms[:2]), "".join(forms[2:]), sort)
 
 
-# English puts two adjectives in the order of their sorts: a *strange old* house.
-ADJECTIVE_SORTS = ("opinion", "beauty", "size", "age", "colour")
-
+# In the order in which English puts them: a *big strange* tree, a *strange old* one.
 # English | French, feminine if irregular, masculine before a vowel | sort
 ADJECTIVES = tuple(
     adjective(*row)
     for row in rows("""
+    big | grand | size
+    famous | célèbre | opinion
+    strange | étrange | opinion
+    happy | heureux heureuse | opinion
     beautiful | beau belle bel | beauty
     pretty | joli | beauty
-    big | grand | size
-    small | petit | size
+    little | petit | size
     old | vieux vieille vieil | age
     young | jeune | age
     new | nouveau nouvelle nouvel | age
     red | rouge | colour
     black | noir | colour
     white | blanc blanche | colour
-    famous | célèbre | opinion
-    strange | étrange | opinion
-    happy | heureux heureuse | opinion
     """)
 )
 
@@ -154,8 +152,8 @@ NOUNS = tuple(
     for row in rows("""
     man men | homme m | living person folk | | old young famous strange happy
     woman women | femme f | living person folk | | old young famous strange happy
-    boy | garçon m | living person folk | | small happy
-    girl | fille f | living person folk | | small happy
+    boy | garçon m | living person folk | | little happy
+    girl | fille f | living person folk | | little happy
     king | roi m | living person folk | | old young new famous happy
     queen | reine f | living person folk | | old young new famous happy
     doctor | médecin m | living person folk | person | old young new famous
@@ -164,15 +162,15 @@ NOUNS = tuple(
     sister | sœur f | living person kin | folk | young
     mother - | mère f | living person kin | folk |
     father - | père m | living person kin | folk |
-    cat | chat m | living animal | person | beautiful small old young black white happy
+    cat | chat m | living animal | person | beautiful little old young black white happy
     dog | chien m | living animal | person | size old young black white happy
     horse | cheval m | living animal goods | person | beautiful size old black white
     bird | oiseau m | living animal | person | beauty size colour strange
-    mouse mice | souris f | living animal | | pretty small black white
+    mouse mice | souris f | living animal | | pretty little black white
     book | livre m | text gift sight goods | person | beautiful size old new famous
     letter | lettre f | text gift sight | person | beautiful old new strange
     story stories | histoire f | text | person | beautiful old new famous strange
-    apple | pomme f | food gift goods | person | small red
+    apple | pomme f | food gift goods | person | little red
     cake | gâteau m | food gift goods | person | beautiful size
     flower | fleur f | gift sight goods | person | beauty size red white strange
     hat | chapeau m | gift sight goods | person | beauty size old new colour strange
@@ -216,7 +214,7 @@ class Verb:
     adverbs: tuple[str, ...]
     place: bool  # "in the garden" may follow
     etre: bool  # être, not avoir, makes its past tense
-    tenses: tuple[str, ...]
+    pronouns: bool  # "him" or "them" may be its object
 
     @property
     def english_third(self) -> str:
@@ -260,11 +258,10 @@ def verb(
         tuple(adverb for adverb in ADVERBS if "-" + adverb not in options),
         "-place" not in options,
         "être" in options,
-        ("present",) if "present" in options else TENSES,
+        "-pronoun" not in options,
     )
 
 
-TENSES = ("present", "past", "future")
 ADVERBS = {"often": "souvent", "always": "toujours", "never": "jamais"}
 FRAMES = {
     "alone": "nothing",
@@ -272,11 +269,11 @@ FRAMES = {
     "gift": "a direct object, and to someone",
     "address": "to someone",
     "goal": "to a place",
-    "clause": "that and a clause",
+    "clause": "that and a clause; itself in the present",
 }
 
-# English, irregular past | French | frame | subjects | objects | options: what does not
-# go with it, être, only in the present
+# English, irregular past | French | frame | subjects | objects | options: être in the
+# past, and what does not go with it
 VERBS = tuple(
     verb(*row)
     for row in rows("""
@@ -285,23 +282,23 @@ VERBS = tuple(
     dance | danser | alone | person | |
     work | travailler | alone | person | |
     arrive | arriver | alone | living | | être -often -always
-    go, went | vais va vont allé aller | goal | living | spot garden | être -place
+    go, went | vais va vont allé aller | goal | living | spot | être -place
     speak, spoke | parler | address | person | living |
     see, saw | vois voit voient vu voir | object | living | living sight building |
     love | aimer | object | person | kin animal text food flower castle | -often -place
-    follow | suis suit suivent suivi suivre | object | living | living boat | -place
+    watch | regarder | object | living | living boat |
     look for | chercher | object | person | living gift |
     wait for | attendre | object | person | person letter boat |
     help | aider | object | person | living | -place
     listen to | écouter | object | person | person bird story |
-    buy, bought | achète acheter | object | person | goods | -often -always -place
-    eat, ate | manger | object | person dog horse bird mouse | food |
+    buy, bought | achète acheter | object | person | goods | -often -always -pronoun
+    eat, ate | manger | object | person dog horse bird mouse | food | -pronoun
     read, read | lis lit lisent lu lire | object | person | text |
     open | ouvre ouvre ouvrent ouvert ouvrir | object | person | door letter | -place
-    give, gave | donner | gift | person | gift | -often -always -place
-    say, said | dis dit disent dit dire | clause | person | | -never -place
-    think, thought | penser | clause | person | | present -always -never -place
-    know, knew | sais sait savent su savoir | clause | person | | present -often -place
+    give, gave | donner | gift | person | gift | -often -always -place -pronoun
+    say | dis dit disent dit dire | clause | person | | -never
+    think | penser | clause | person | | -always -never
+    know | sais sait savent su savoir | clause | person | | -often -always -never
     """)
 )
 
@@ -311,7 +308,6 @@ DETERMINERS: dict[str, Forms] = {
     "the": inflected("le", "la", "les", "les"),
     "a": {"ms": "un", "fs": "une"},
     "this": {"ms": "ce", "fs": "cette"},
-    "every": {"ms": "chaque", "fs": "chaque"},
     "some": {"mp": "des", "fp": "des"},
     "any": {"mp": "de", "fp": "de"},
     "these": {"mp": "ces", "fp": "ces"},
@@ -343,6 +339,7 @@ PREPOSITIONS = (
     ("behind", "derrière", "landmark"),
     ("in front of", "devant", "landmark"),
 )
+TENSES = ("present", "past", "future")
 CONNECTORS = {
     "and": "et",
     "but": "mais",
@@ -374,43 +371,3 @@ CONTRACTIONS = {
     ("à", "le"): "au",
     ("à", "les"): "aux",
 }
-
-# -------------------------------------------------------------------------- vocabulary
-
-
-def source_words() -> list[str]:
-    """Return every English token a sentence may hold, sorted."""
-    words = {"an", "not", "will", "do", "does", "did", "that", "who", "of", "to", "."}
-    words |= {*DETERMINERS, *SUBJECT_PRONOUNS, *OBJECT_PRONOUNS, *ADVERBS, *CONNECTORS}
-    words |= {word for english, _, _ in PREPOSITIONS for word in english.split()}
-    words |= {a.english for a in ADJECTIVES}
-    words |= {form for noun in NOUNS for form in (noun.english, noun.english_plural)}
-    for verb in VERBS:
-        words |= {verb.english, verb.english_third, verb.particle}
-        words |= {verb.english_past} if "past" in verb.tenses else set()
-    return sorted(words - {""})
-
-
-def target_words() -> list[str]:
-    """Return every French token a sentence may hold, sorted."""
-    words = {"de", "à", "qui", "que", "ne", "pas", "s'", "."}
-    words |= {*ELISIONS.values(), *BEFORE_VOWEL.values(), *CONTRACTIONS.values()}
-    words |= {*ADVERBS.values(), *AVOIR, *ETRE, *ALLER}
-    for forms in DETERMINERS.values():
-        words |= {*forms.values()}
-    words |= {french for french, _, _ in SUBJECT_PRONOUNS.values()}
-    words |= {word for pair in OBJECT_PRONOUNS.values() for word in pair[:2]}
-    phrases = [*CONNECTORS.values(), *(french for _, french, _ in PREPOSITIONS)]
-    words |= {word for phrase in phrases for word in phrase.split()}
-    for noun in NOUNS:
-        for number in "sp" if noun.english_plural else "s":
-            _, french = noun.forms(number)
-            agreement = noun.gender + number
-            words |= {french, *(a.agree(agreement, french) for a in noun.adjectives)}
-    for verb in VERBS:
-        words |= {*verb.present}
-        if verb.tenses == TENSES:
-            agrees = verb.etre or verb.frame in ("object", "gift")
-            words |= {verb.infinitive, verb.participle["ms"]}
-            words |= {*verb.participle.values()} if agrees else set()
-    return sorted(words)
