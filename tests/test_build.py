@@ -16,7 +16,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from tools.build import page_sources
 from tools.check import counted
-from tools.dependencies import inputs, modules_used
+from tools.dependencies import as_python, inputs, modules_used
 from tools.files import ROOT
 
 FILES = {
@@ -95,12 +95,20 @@ def test_a_module_imported_through_another_counts(project: Path) -> None:
         "__import__(name)",
         "exec(text)",
         "from course_utils import *",
-        "print('python -m course_utils.fruit')",
+        "%%time\nfrom course_utils import fruit",
+        "run(f'course_utils.{name}')",
         "this is no Python",
     ],
 )
 def test_code_that_hides_its_imports_depends_on_all(project: Path, code: str) -> None:
-    assert "course_utils.other" in modules_used(code, project)
+    notebook = new_notebook(cells=[new_code_cell(code)])
+    assert "course_utils.other" in modules_used(as_python(notebook), project)
+
+
+def test_a_module_named_in_a_command_counts(project: Path) -> None:
+    notebook = new_notebook(cells=[new_code_cell("!python -m course_utils.fruit")])
+    used = modules_used(as_python(notebook), project)
+    assert used == {"course_utils", "course_utils.fruit", "course_utils.basket"}
 
 
 def test_a_bare_string_and_an_eval_method_hide_nothing(project: Path) -> None:
@@ -252,6 +260,22 @@ def test_an_interrupted_build_goes_on_where_it_was(
     status, said = build(project, "execute")
     assert (status, executed(said)) == (0, 1), said
     assert re.search(r"book/fruit.ipynb +unchanged", said)
+
+
+@pytest.mark.slow
+def test_a_result_is_not_kept_if_the_package_changed_while_it_was_made(
+    project: Path,
+) -> None:
+    basket = project / "course_utils" / "basket.py"
+    write_notebook(
+        project / "book" / "fruit.ipynb",
+        SHOWS_FRUIT,
+        f"open({str(basket)!r}, 'a').write('# edited\\n')",
+    )
+    status, said = build(project, "execute")
+    assert status == 1
+    assert "course_utils/basket.py changed while it ran" in said
+    assert not (project / "_build" / "executed" / "book" / "fruit.ipynb").exists()
 
 
 @pytest.mark.slow

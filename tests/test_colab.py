@@ -15,7 +15,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.colab import ENVIRONMENT, WHEELS, colab_python
-from tools.execute import CellFailed, run_cells
+from tools.execute import NotebookFailed, run_cells
 from tools.files import ROOT, all_notebooks, read
 from tools.stamps import colab_source, repository
 
@@ -109,7 +109,7 @@ def run_on_colab(notebook: NotebookNode, configuration: Path, folder: Path) -> N
     python = str(colab_python(ENVIRONMENT))
     try:
         asyncio.run(run_cells(notebook, python, environment, alone))
-    except CellFailed as error:
+    except NotebookFailed as error:
         error.add_note(f"The first cell said: {printed(first)}")
         raise
     before, after = (json.loads(printed(cell)) for cell in look)
@@ -139,7 +139,7 @@ def test_the_first_cell_may_run_twice(redirected: Path, tmp_path: Path) -> None:
 
 
 def test_an_import_that_colab_lacks_is_caught(redirected: Path, tmp_path: Path) -> None:
-    with pytest.raises(CellFailed, match="No module named 'jaxtyping'"):
+    with pytest.raises(NotebookFailed, match="No module named 'jaxtyping'"):
         run_on_colab(small("import jaxtyping"), redirected, tmp_path)
 
 
@@ -148,7 +148,7 @@ def test_a_wrong_address_is_caught(redirected: Path, tmp_path: Path) -> None:
     notebook.cells[0].source = colab_source().replace(
         repository()[0], "https://x.org/y"
     )
-    with pytest.raises(CellFailed, match="No module named 'course_utils'"):
+    with pytest.raises(NotebookFailed, match="No module named 'course_utils'"):
         run_on_colab(notebook, redirected, tmp_path)
 
 

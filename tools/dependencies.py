@@ -50,13 +50,25 @@ def module_names(root: Path) -> dict[str, Path]:
     return modules
 
 
-def is_unclear(tree: ast.Module) -> bool:
-    """Whether the code may import what its import statements don't say.
+def texts(tree: ast.Module) -> list[str]:
+    """The strings of the code that name the package; documentation does not count.
 
-    It imports by a computed name, runs text as code, or has a string with the package's
-    name in it (a `%%time` cell, a subprocess); text that stands alone is documentation.
+    A `%%time` cell, a shell line or a subprocess has its imports in a string.
     """
     alone = {id(n.value) for n in ast.walk(tree) if isinstance(n, ast.Expr)}
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if PACKAGE in node.value and id(node) not in alone
+    ]
+
+
+def is_unclear(tree: ast.Module) -> bool:
+    """Whether the code may import what can't be read from it.
+
+    It imports by a computed name, or runs text as code.
+    """
     for node in ast.walk(tree):
         match node:
             case ast.Name(id="__import__" | "exec" | "eval" | "import_module"):
@@ -65,19 +77,18 @@ def is_unclear(tree: ast.Module) -> bool:
                 return True
             case ast.alias(name="runpy" | "pkgutil"):
                 return True
-            case ast.Constant(value=str(text)) if PACKAGE in text:
-                if id(node) not in alone:
-                    return True
-    return False
+    half_a_name = re.compile(rf"\bimport\b|\b{PACKAGE}\.(?!\w)")
+    return any(half_a_name.search(text) for text in texts(tree))
 
 
 def imported(tree: ast.Module, package: str = "") -> set[str]:
-    """Every dotted name that the code's import statements could load.
+    """Every dotted name that the code could load: imported, or named in a string.
 
     `package` is where relative imports start from. `from a import b` may load the
     module `a.b` as well as `a`; `from a import *` counts as the name `a.*`.
     """
-    names = set()
+    named = re.compile(rf"\b{PACKAGE}(?:\.\w+)*")
+    names = {name for text in texts(tree) for name in named.findall(text)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}

@@ -53,8 +53,8 @@ class Outcome:
         )
 
 
-class CellFailed(Exception):
-    """A cell of a notebook raised, hung, or took its kernel with it."""
+class NotebookFailed(Exception):
+    """A cell raised, hung or took its kernel with it, or the result can't be kept."""
 
 
 # ------------------------------------------------------------------ one notebook
@@ -118,7 +118,7 @@ def explain(error: Exception, source: str) -> str:
 async def run_cells(
     notebook: NotebookNode, python: str, environment: dict[str, str], cwd: Path
 ) -> list[float]:
-    """Run the code cells in place; return each one's seconds, or raise `CellFailed`."""
+    """Run the code cells in place; return each one's seconds, or raise `NotebookFailed`."""
     seconds: list[float] = []
     async with kernel(python, environment, cwd) as manager:
         client = NotebookClient(
@@ -127,7 +127,7 @@ async def run_cells(
         try:
             channels = await client.async_start_new_kernel_client()
         except RuntimeError as error:
-            raise CellFailed(f"no kernel started from {python}: {error}") from error
+            raise NotebookFailed(f"no kernel started from {python}: {error}") from error
         try:
             for index, cell in enumerate(notebook.cells):
                 if cell.cell_type != "code":
@@ -139,7 +139,7 @@ async def run_cells(
                     task = asyncio.current_task()
                     if task and task.cancelling():  # nbclient reports it as a death
                         raise asyncio.CancelledError from None
-                    raise CellFailed(
+                    raise NotebookFailed(
                         f"code cell {len(seconds) + 1} ({cell.get('id', 'no id')}) "
                         f"failed\n\n{explain(error, cell.source)}"
                     ) from error
@@ -186,19 +186,19 @@ async def execute(source: Path, root: Path, out: Path) -> Outcome:
     outcome = Outcome(source.relative_to(root).as_posix(), ran=True)
     begun = time.perf_counter()
     try:
-        while True:
-            notebook = read(source)
-            made_from = inputs(notebook, root)
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-                empty = Path(folder, "empty")
-                empty.mkdir()
-                environment = kernel_environment(root, Path(folder))
-                outcome.cell_seconds = await run_cells(
-                    notebook, sys.executable, environment, empty
-                )
-            if inputs(read(source), root) == made_from:  # else: edited while it ran
-                break
-    except (CellFailed, ValueError) as error:
+        notebook = read(source)
+        made_from = inputs(notebook, root)
+        with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+            empty = Path(folder, "empty")
+            empty.mkdir()
+            environment = kernel_environment(root, Path(folder))
+            outcome.cell_seconds = await run_cells(
+                notebook, sys.executable, environment, empty
+            )
+        now = inputs(read(source), root)
+        if now != made_from:
+            raise NotebookFailed(f"{reason(made_from, now)} while it ran; call again")
+    except (NotebookFailed, ValueError) as error:
         outcome.error = str(error)
     outcome.seconds = time.perf_counter() - begun
     if not outcome.error:
