@@ -7,7 +7,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -194,6 +194,10 @@ REFUSED = {
         f"{BEGIN}\na = 1\nfor i in a:\n    b = 1\n{END}\n    c = 1",
         "line 1: a marker stands inside the statement of line 3",
     ),
+    "under a decorator": (
+        function("    @cache", f"    {BEGIN}", "    def g(): ...", f"    {END}"),
+        r"after cutting\), line 4: invalid syntax",
+    ),
     "no Python": (f"{BEGIN}\na = = 1\n{END}", "line 2: invalid syntax"),
     "no Python, no marker": ("BEGIN SOLUTION\na = 1\nEND SOLUTION", "line 1: "),
 }
@@ -253,6 +257,7 @@ def answered(wrap: str, names: list[str], begin: str = BEGIN, end: str = END) ->
     return "\n".join(([wrap] if wrap else []) + given + answer + given)
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(wraps, answers), min_size=1, max_size=4))
 def test_no_line_of_any_answer_is_in_the_exercise(cells):
     nb = new_notebook(cells=[new_code_cell(answered(*cell)) for cell in cells])
@@ -289,6 +294,7 @@ def mangled(draw: st.DrawFn) -> tuple[str, str]:
     return (slip(BEGIN) if first else BEGIN, slip(END) if second else END)
 
 
+@settings(deadline=None)
 @given(wraps, answers, mangled())
 def test_a_mangled_marker_never_leaks_an_answer(wrap, names, markers):
     fine = new_code_cell(answered("", ["secret00000"]))

@@ -11,7 +11,7 @@ from unittest.mock import Mock
 import jupytext
 import nbformat
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from IPython.core.inputtransformer2 import TransformerManager
 from nbformat import NotebookNode
@@ -139,6 +139,7 @@ cells = st.lists(
 )
 
 
+@settings(deadline=None)
 @given(cells)
 def test_canonical_form_of_a_canonical_notebook_is_itself(contents):
     made = [getattr(nbformat.v4, f"new_{kind}_cell")(text) for kind, text in contents]
