@@ -82,6 +82,13 @@ def test_held_out_shares_are_near_what_was_asked_for() -> None:
     assert split.validation != data.split_blocks(text, 0.1, 0.05, seed=1).validation
 
 
+def test_a_share_is_rounded_to_the_nearest_number_of_blocks() -> None:
+    parts = [f"paragraph {i:04}" for i in range(1000)]
+    for share, blocks in ((0.105, 5), (0.117, 6), (0.0, 0)):
+        held = data.split_blocks(parts, share, n_blocks=50).validation
+        assert len(data.paragraphs(held)) == 20 * blocks
+
+
 def test_what_is_held_out_are_blocks_of_neighbours() -> None:
     parts = [f"paragraph {i:04}" for i in range(1000)]
     held = data.paragraphs(data.split_blocks(parts, 0.1).validation)
