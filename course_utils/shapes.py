@@ -70,7 +70,7 @@ def require_qkv(
 ) -> None:
     """Refuse queries, keys, values and a mask that do not fit together.
 
-    Says what came, what was expected and what to do. Taught in chapter 06.
+    Says what came, what was expected and what to do. Used in chapter 06.
     """
     for name, tensor in (("queries", queries), ("keys", keys), ("values", values)):
         if tensor.dim() < 2:
