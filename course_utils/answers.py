@@ -26,14 +26,25 @@ LIBRARIES = tuple(
     | {str(Path(torch.__file__).parent), "<frozen"}
 )
 READY_MADE = ("scaled_dot_product", "multi_head_attention", "multiheadattention")
+BLINDING = ("settrace", "setprofile", "start_new_thread")  # would hide such a call
+FAILURES = (
+    "unanswered",
+    "missing",
+    "not_callable",
+    "type",
+    "exception",
+    "time",
+    "died",
+)
 MAX_DEPTH = 6
+tensors_equal = torch.equal  # kept from before any answer could replace it
 
 
 @dataclass(frozen=True)
 class Failure:
     """Why there is no value: the kind, and what is known of it."""
 
-    kind: str  # unanswered, exception, not_callable, type, time, died
+    kind: str  # one of FAILURES
     type: str = ""
     message: str = ""
     line: str = ""
@@ -143,8 +154,12 @@ class Watch:
         return self.count
 
     def profile(self, frame: FrameType, event: str, called: Any) -> None:
-        if event == "c_call":
-            self.note(getattr(called, "__name__", ""))
+        if event != "c_call" or frame.f_code.co_filename == __file__:
+            return
+        name = getattr(called, "__name__", "")
+        self.note(name)
+        if name in BLINDING:
+            self.library.add(name)
 
 
 def own_frames(trace: TracebackType | None) -> list[tuple[str, int, str]]:
@@ -174,7 +189,7 @@ def failure_of(error: BaseException) -> Failure:
 def same_arguments(old: Any, new: Any) -> bool:
     """Compare arguments before and after a call."""
     if isinstance(old, torch.Tensor):
-        return old.shape == new.shape and torch.equal(old, new)
+        return old.shape == new.shape and tensors_equal(old, new)
     return bool(old == new)
 
 

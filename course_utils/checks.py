@@ -27,7 +27,7 @@ DONE, PARTLY, MISSING = "#1a7f37", "#9a6700", "#cf222e"  # each 4.5:1 on white
 def verdict(identifier: str, answer: Any, seed: int | str = PUBLIC_SEED) -> Result:
     """Run an answer on a seed's inputs and judge what came of it."""
     question = find_question(identifier)
-    cases, _, _ = expectations(question, seed)
+    cases, _ = expectations(question, seed)
     records = [run(answer, case.args, question.arguments) for case in cases]
     return judge(question, seed, records)
 

@@ -76,17 +76,10 @@ def same_record(left: Record, right: Record) -> bool:
 @lru_cache(maxsize=256)
 def expectations(
     question: Question, seed: int | str
-) -> tuple[list[Case], list[Record], list[list[Record]]]:
-    """Return a seed's cases, what the reference gives and what each mistake gives."""
+) -> tuple[list[Case], list[Record]]:
+    """Return a seed's cases, and what the reference makes of them."""
     cases = question.cases(seed)
-    answers = [question.reference, *(mistake.wrong for mistake in question.mistakes)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # some mistakes are deprecated besides
-        right, *wrong = [
-            [run(answer, case.args, question.arguments) for case in cases]
-            for answer in answers
-        ]
-    return cases, right, wrong
+    return cases, [run(question.reference, c.args, question.arguments) for c in cases]
 
 
 # --------------------------------------------------------------- the generic sentences
@@ -128,6 +121,8 @@ def explain_failure(failure: Failure, question: Question) -> str:
     if failure.kind == "exception":
         where = f" at `{failure.line}`" if failure.line else ""
         return f"{call} raised {failure.type}: {failure.message}{where}"
+    if failure.kind == "missing":
+        return f"there is no {call} in the notebook: keep the name the exercise gives."
     if failure.kind == "time":
         return f"{call} did not finish in time: look for a loop that never ends."
     return f"{call} ended the program that ran it ({failure.message})."
@@ -223,12 +218,17 @@ def sign_fits(sign: Any, args: Args, record: Record) -> bool:
 
 
 def find_equal(
-    question: Question, wrong: list[list[Record]], records: list[Record]
+    question: Question, cases: list[Case], records: list[Record]
 ) -> tuple[str, str] | None:
     """Recognise a known wrong answer by doing the same in every case."""
-    for mistake, theirs in zip(question.mistakes, wrong):
-        if all(same_record(a, b) for a, b in zip(theirs, records)):
-            return mistake.id, mistake.hint
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some mistakes are deprecated besides
+        for mistake in question.mistakes:
+            if all(
+                same_record(run(mistake.wrong, case.args, question.arguments), record)
+                for case, record in zip(cases, records)
+            ):
+                return mistake.id, mistake.hint
     return None
 
 
@@ -244,7 +244,7 @@ def find_sign(
 
 
 def diagnose(
-    question: Question, cases: list, right: list, wrong: list, records: list, lost: list
+    question: Question, cases: list, right: list, records: list, lost: list
 ) -> tuple[str, str]:
     """Name what is wrong, the most telling reason first."""
     call = f"`{question.answer}`"
@@ -258,7 +258,7 @@ def diagnose(
             f"{call} calls the ready-made `{name}`; this question asks you to write "
             "attention yourself, from matrix products and softmax."
         )
-    found = find_equal(question, wrong, records)
+    found = find_equal(question, cases, records)
     if found:
         return found
     only = lost[0].alone if len(lost) == 1 and len(question.parts) > 1 else ""
@@ -302,7 +302,7 @@ def diagnose(
 
 def judge(question: Question, seed: int | str, records: list[Record]) -> Result:
     """Give points and a hint for the records of a seed's cases, in their order."""
-    cases, right, wrong = expectations(question, seed)
+    cases, right = expectations(question, seed)
     if len(records) != len(cases):
         raise ValueError(
             f"question {question.id} has {len(cases)} cases, got {len(records)} "
@@ -322,7 +322,7 @@ def judge(question: Question, seed: int | str, records: list[Record]) -> Result:
     points = sum(earned for _, earned, _ in parts)
     result = Result(question.id, points, question.points, parts)
     if lost:
-        found = diagnose(question, cases, right, wrong, records, lost)
+        found = diagnose(question, cases, right, records, lost)
         result = dataclasses.replace(result, misconception=found[0], hint=found[1])
     flags = tuple(f"library:{name}" for name in library) if forbidden else ()
     return dataclasses.replace(result, flags=flags)

@@ -317,6 +317,6 @@ def test_an_unknown_question_is_refused_by_name():
 
 def test_the_judge_wants_one_record_per_case():
     question = find_question("06.1")
-    _, right, _ = expectations(question, 0)
+    _, right = expectations(question, 0)
     with pytest.raises(ValueError, match="cases, got 1 records"):
         judge(question, 0, right[:1])
