@@ -118,7 +118,7 @@ def explain(error: Exception, source: str) -> str:
 async def run_cells(
     notebook: NotebookNode, python: str, environment: dict[str, str], cwd: Path
 ) -> list[float]:
-    """Run the code cells in place; return each one's seconds, or raise `NotebookFailed`."""
+    """Run the code cells in place; return each one's seconds."""
     seconds: list[float] = []
     async with kernel(python, environment, cwd) as manager:
         client = NotebookClient(
@@ -264,9 +264,10 @@ def report(outcomes: list[Outcome], jobs: int, seconds: float) -> None:
     for outcome in failed:
         print(f"\n{outcome.name}: {outcome.error}")
     ran = sum(o.ran for o in outcomes)
+    kept = sum(not o.ran and not o.error for o in outcomes)
     print(
-        f"\n{len(outcomes)} notebooks: {ran} executed, {len(outcomes) - ran} "
-        f"unchanged, {len(failed)} failed, in {seconds:.0f} s"
+        f"\nnotebooks: {ran} executed, {kept} unchanged, {len(failed)} failed, "
+        f"in {seconds:.0f} s"
     )
     for outcome in outcomes:
         number, slowest = outcome.slowest
@@ -274,7 +275,8 @@ def report(outcomes: list[Outcome], jobs: int, seconds: float) -> None:
             over_budget(f"{outcome.name}, code cell {number}", slowest, CELL_BUDGET)
         if outcome.seconds > CHAPTER_BUDGET:
             over_budget(outcome.name, outcome.seconds, CHAPTER_BUDGET)
-    whole = sum(o.seconds for o in outcomes) / jobs
+    times = [o.seconds for o in outcomes]
+    whole = max(sum(times) / jobs, *times, 0)
     if whole > BOOK_BUDGET:
         over_budget(f"the whole book, {jobs} at a time,", whole, BOOK_BUDGET)
     if outcomes:
@@ -293,7 +295,7 @@ def over_budget(what: str, seconds: float, budget: int) -> None:
 
 def execute_and_report(sources: list[Path], root: Path, out: Path, jobs: int) -> bool:
     """Execute what has changed, report, and say whether every result is right."""
-    print(f"{len(sources)} notebooks, {jobs} at a time:", flush=True)
+    print(f"executing notebooks ({len(sources)}), {jobs} at a time:", flush=True)
     begun = time.perf_counter()
     outcomes = asyncio.run(execute_all(sources, root, out, jobs))
     report(outcomes, jobs, time.perf_counter() - begun)
