@@ -1,0 +1,160 @@
+"""Every module runs where its parameters are, in bfloat16, and compiled.
+
+There is no GPU here: on the `meta` device any tensor that stayed on the CPU raises, as
+it would on a GPU.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from course_utils.attention import CrossAttention, MultiHeadAttention, SelfAttention
+from course_utils.blocks import DecoderBlock, EncoderBlock
+from course_utils.positions import RelativeBias, alibi, rotary, sinusoidal
+from course_utils.rnn import GRULanguageModel, Seq2Seq, Seq2SeqAttention
+from course_utils.transformer import GPT, Transformer
+
+D, HEADS = 12, 3
+
+
+def vectors(device: str) -> tuple[Tensor, Tensor]:
+    return torch.zeros(2, 3, D, device=device), torch.zeros(2, 5, D, device=device)
+
+
+def ids(device: str) -> tuple[Tensor, Tensor]:
+    return (
+        torch.ones(2, 5, dtype=torch.long, device=device),
+        torch.ones(2, 4, dtype=torch.long, device=device),
+    )
+
+
+def one(inputs: Callable[[str], tuple[Tensor, ...]]) -> Callable[[str], tuple]:
+    return lambda device: inputs(device)[:1]
+
+
+class WithPositions(nn.Module):
+    """Attention told of positions in every way that acts on the scores."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bias = RelativeBias(HEADS, 2)
+        self.attention = MultiHeadAttention(D, HEADS)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
+        n = x.shape[1]
+        where = torch.arange(n, device=x.device)
+        return self.attention(
+            x + sinusoidal(n, D, x.device),
+            causal=True,
+            bias=self.bias(n) + alibi(HEADS, n, device=x.device),
+            rotate=lambda part: rotary(part, where),
+        )
+
+
+CASES: dict[str, tuple[Callable[[], nn.Module], Callable[[str], tuple]]] = {
+    "self-attention": (lambda: SelfAttention(D, 4, 6), one(vectors)),
+    "cross-attention": (lambda: CrossAttention(D, D, 4, 6), vectors),
+    "multi-head": (lambda: MultiHeadAttention(D, HEADS), vectors),
+    "positions": (WithPositions, one(vectors)),
+    "encoder block": (lambda: EncoderBlock(D, HEADS, 10), one(vectors)),
+    "decoder block": (lambda: DecoderBlock(D, HEADS, 10, "post"), vectors),
+    "seq2seq": (lambda: Seq2Seq(11, 13, 5, 6), ids),
+    "bahdanau": (lambda: Seq2SeqAttention(11, 13, 5, 6), ids),
+    "bahdanau, zeros": (lambda: Seq2SeqAttention(11, 13, 5, 6, "zeros"), ids),
+    "gru": (lambda: GRULanguageModel(11, 5, 6), one(ids)),
+    "transformer": (lambda: Transformer(11, 13, D, HEADS, 10, dropout=0.1), ids),
+    "gpt": (lambda: GPT(11, 8, D, HEADS), one(ids)),
+    "gpt, rotary": (lambda: GPT(11, 8, D, HEADS, positions="rotary"), one(ids)),
+}
+EVERY = pytest.mark.parametrize("name", CASES)
+
+
+def train_a_step(model: nn.Module, inputs: tuple) -> Tensor:
+    optimiser = torch.optim.AdamW(model.parameters())
+    output = model(*inputs)[0]
+    output.square().sum().backward()
+    optimiser.step()
+    return output
+
+
+@EVERY
+def test_a_training_step_stays_on_the_models_device(name):
+    build, inputs = CASES[name]
+    model = build().to("meta")
+    assert train_a_step(model, inputs("meta")).device.type == "meta"
+    missed = [n for n, p in model.named_parameters() if p.grad is None]
+    assert not missed
+
+
+@pytest.mark.parametrize("name", ["transformer", "gpt"])
+def test_asking_for_weights_stays_on_the_models_device(name):
+    build, inputs = CASES[name]
+    logits, weights = build().to("meta")(*inputs("meta"), need_weights=True)
+    assert logits.device.type == "meta"
+    assert all(w.device.type == "meta" for w in weights)
+
+
+@pytest.mark.parametrize(
+    "name", ["seq2seq", "bahdanau", "gru", "transformer", "gpt", "gpt, rotary"]
+)
+def test_stepping_stays_on_the_models_device(name):
+    build, inputs = CASES[name]
+    model, given = build().to("meta"), inputs("meta")
+    state = model.start(given[0])
+    for t in range(2):
+        logits, state, _ = model.step(given[-1][:, t], state)
+        assert logits.device.type == "meta"
+
+
+def test_a_tensor_left_on_the_cpu_raises():
+    """The check of this file can fail."""
+    model = Transformer(11, 13, D, HEADS, 10).to("meta")
+    model.positions = sinusoidal(256, D)
+    with pytest.raises(RuntimeError, match="device"):
+        model(*ids("meta"))
+
+
+@EVERY
+def test_bfloat16_autocast_gives_finite_gradients(name):
+    torch.manual_seed(0)
+    build, inputs = CASES[name]
+    model = build()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        output = model(*inputs("cpu"))[0]
+    assert output.isfinite().all()
+    output.float().square().sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters())
+
+
+def test_bfloat16_autocast_is_near_full_precision():
+    torch.manual_seed(0)
+    model, tokens = GPT(11, 8, D, HEADS), torch.randint(0, 11, (2, 6))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        half = model(tokens)[0].float()
+    torch.testing.assert_close(half, model(tokens)[0], rtol=0.05, atol=0.05)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transformer", "gpt", "gpt, rotary"])
+def test_compiled_models_give_the_same_numbers(name):
+    torch.manual_seed(0)
+    build, inputs = CASES[name]
+    model, given = build().eval(), inputs("cpu")
+    compiled = torch.compile(model, backend="eager")
+    torch.testing.assert_close(compiled(*given)[0], model(*given)[0])
+    loss = F.cross_entropy(compiled(*given)[0].flatten(0, 1), given[-1].flatten())
+    loss.backward()
+    assert all(p.grad is not None for p in model.parameters())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["transformer", "gpt"])
+def test_compilation_needs_no_break_in_the_graph(name):
+    build, inputs = CASES[name]
+    compiled = torch.compile(build(), backend="eager", fullgraph=True)
+    compiled(*inputs("cpu"))
