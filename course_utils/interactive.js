@@ -197,7 +197,10 @@ function courseWidget(root, data, script) {
   if (window.ResizeObserver) {
     let width = stage.clientWidth;
     new ResizeObserver(() => {
-      if (stage.clientWidth !== width) { width = stage.clientWidth; redraw(); }
+      if (stage.clientWidth === width) return;
+      width = stage.clientWidth;
+      says.style.minHeight = "";
+      redraw();
     }).observe(stage);
   }
 }

@@ -219,6 +219,11 @@ def _ticks(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | None) 
     ax.tick_params(length=0)
 
 
+def _height(rows: int, columns: int) -> float:
+    """Inches for square cells in the figure's width, none of them huge."""
+    return 1.4 + min(4.2 * min(rows / columns, 1.4), 0.75 * rows)
+
+
 def _numbers(ax: Axes, array: np.ndarray, strength: np.ndarray, digits: int) -> None:
     for (row, column), value in np.ndenumerate(array):
         colour = COLOURS["surface" if strength[row, column] > 0.7 else "ink"]
@@ -251,7 +256,7 @@ def plot_attention(
     _require_labels(key_labels, array.shape[1], "key_labels")
     from matplotlib.colors import to_rgba
 
-    ax = _own_axes(ax, height=1.4 + 4.2 * min(array.shape[0] / array.shape[1], 1.4))
+    ax = _own_axes(ax, _height(*array.shape))
     colours = np.tile(to_rgba(COLOURS["blue"]), (*array.shape, 1))
     colours[..., 3] = array.clip(0, 1)
     _cells(ax, colours)
@@ -279,7 +284,7 @@ def plot_matrix(
     _require_labels(column_labels, array.shape[1], "column_labels")
     from matplotlib.colors import to_rgba
 
-    ax = _own_axes(ax, height=1.4 + 4.2 * min(array.shape[0] / array.shape[1], 1.4))
+    ax = _own_axes(ax, _height(*array.shape))
     full = np.abs(array).max() if limit is None else limit
     strength = np.abs(array / (full or 1.0)).clip(0, 1)
     positive = (array >= 0)[..., None]

@@ -1,9 +1,9 @@
 """Typeset the site's mathematics while it is built: MathJax in V8, SVG on the page.
 
 A reader gets no script, no font and no page that jumps while formulas appear; a formula
-that MathJax can't read is a warning, and so stops the build. This is a Sphinx extension;
-`html_math_renderer: built` chooses it. Each glyph's outline stands once on every page
-that uses it: `with_glyphs` adds them.
+that MathJax can't read is a warning, and so stops the build. A Sphinx extension, chosen
+by `html_math_renderer: built`. Each glyph's outline stands once on every page that uses
+it: `with_glyphs` adds them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sphinx.util.math import get_node_equation_number
 
 logger = logging.getLogger(__name__)
 
-# The parts of MathJax that a build needs, in the order in which they build on each other.
+# The parts of MathJax that a build needs, each building on those before.
 _PARTS = (
     "loader.js",
     "core.js",
@@ -56,7 +56,6 @@ function typeset(source, display) {
   catch (error) { return "no" + error.message; }
 }
 function glyphs() { return adaptor.outerHTML(svg.fontCache.getCache()); }
-function sheet() { return adaptor.textContent(svg.styleSheet(page)); }
 """
 
 
@@ -85,12 +84,6 @@ def typeset(source: str, display: bool) -> str:
     if answer.startswith("no"):
         raise ValueError(f"MathJax can't read {source!r}: {answer[2:]}")
     return re.sub(r' data-(mml-node|c|mjx-[a-z]+)="[^"]*"', "", answer[2:])
-
-
-def stylesheet() -> str:
-    """MathJax's own few rules for its output."""
-    sheet: str = _engine().call("sheet")
-    return sheet
 
 
 def with_glyphs(page: str) -> str:

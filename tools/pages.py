@@ -18,15 +18,43 @@ from tools.mathematics import with_glyphs
 
 # Whole rules of Font Awesome in the theme's stylesheet; course.css draws the few icons.
 ICON_RULES = re.compile(
-    r'@font-face\{[^}]*Font ?Awesome[^}]*\}|(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}'
+    r"@font-face\{[^}]*Font ?Awesome[^}]*\}"
+    r'|(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}'
 )
+
+# A formula and the punctuation that clings to it: no line breaks between them.
+_FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
+CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
+# What the theme and docutils write that some readers can't use.
+MENDINGS = {
+    # text outside every landmark
+    '<div id="pst-primary-sidebar"': '<div role="complementary" aria-label="Pages" '
+    'id="pst-primary-sidebar"',
+    # a role that is deprecated, in a list that then has no items
+    'role="doc-biblioentry"': 'role="listitem"',
+    # a heading with nothing in it
+    '<th class="head"><p></p></th>': "<td></td>",
+}
 
 
 def mended(page: str) -> str:
     """A page of the theme, with its faults mended."""
     page = re.sub(r"\s*<script src=\"[^\"]*fontawesome\.js[^>]*></script>", "", page)
     page = re.sub(r'\s*<link rel="preload" as="script"[^>]*>', "", page)
+    page = CLINGING.sub(r'<span class="keep">\g<0></span>', page)
+    for wrong, right in MENDINGS.items():
+        page = page.replace(wrong, right)
     return with_glyphs(page)
+
+
+def with_written_chapters(page: str, folder: Path) -> str:
+    """The map of the course, each chapter that is written a link."""
+
+    def link(found: re.Match[str]) -> str:
+        written = (folder / f"{found[1]}.html").is_file()
+        return f'<a href="{found[1]}.html">' if written else "<a>"
+
+    return re.sub(r'<a data-page="(\w+)">', link, page)
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
@@ -36,7 +64,8 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     out = Path(app.outdir)
     for page in out.rglob("*.html"):
         if "_static" not in page.relative_to(out).parts:
-            page.write_text(mended(page.read_text("utf-8")), encoding="utf-8")
+            text = with_written_chapters(page.read_text("utf-8"), page.parent)
+            page.write_text(mended(text), encoding="utf-8")
     static = out / "_static"
     theme = static / "styles" / "pydata-sphinx-theme.css"
     theme.write_text(ICON_RULES.sub("", theme.read_text("utf-8")), encoding="utf-8")

@@ -3,8 +3,8 @@
     ```{reference} course_utils.attention
     ```
 
-writes every public function and class of the module: its signature as code, its docstring
-as Markdown, and a link to the chapter that teaches it.
+writes every public function and class of the module: its signature as code, its
+docstring as Markdown, and a link to the chapter that teaches it.
 """
 
 from __future__ import annotations
@@ -30,27 +30,21 @@ def public(body: list[ast.stmt]) -> list[Definition]:
     return [x for x in body if isinstance(x, kinds) and not x.name.startswith("_")]
 
 
-def signature(node: Definition) -> str:
-    """The definition's first lines, as it would be called."""
-    if isinstance(node, ast.ClassDef):
-        makers = [x for x in node.body if getattr(x, "name", "") == "__init__"]
-        fields = [x for x in node.body if isinstance(x, ast.AnnAssign)]
-        if not makers:
-            inside = ", ".join(ast.unparse(field) for field in fields)
-            return f"class {node.name}({inside})"
-        start, function = f"class {node.name}", makers[0]
-    else:
-        start, function = f"def {node.name}", node
-    assert isinstance(function, ast.FunctionDef)
-    arguments = function.args
-    arguments.args = [a for a in arguments.args if a.arg != "self"]
-    inside, returns = ast.unparse(arguments), function.returns
-    ending = f" -> {ast.unparse(returns)}" if returns and start[:3] == "def" else ""
-    line = f"{start}({inside}){ending}"
-    if len(line) <= 76:
-        return line
-    parts = re.split(r", (?=[*\w]+(?:[:=]|$|, ))", inside)
-    return f"{start}(\n    " + ",\n    ".join(parts) + f",\n){ending}"
+def signature(node: Definition, source: list[str]) -> str:
+    """The definition's head, as its author wrote it."""
+    first = node.body[0].lineno - 1
+    head = inspect.cleandoc("\n".join(source[node.lineno - 1 : first])).rstrip(": ")
+    if isinstance(node, ast.FunctionDef):
+        return head
+    made = [x for x in node.body if isinstance(x, ast.FunctionDef)]
+    made = [x for x in made if x.name == "__init__"]
+    fields = [x for x in node.body if isinstance(x, ast.AnnAssign)]
+    if made:
+        inside = re.sub(r"self,\s*", "", signature(made[0], source))
+        return re.sub(r"def __init__", f"class {node.name}", inside)
+    if fields:
+        return f"class {node.name}({', '.join(ast.unparse(x) for x in fields)})"
+    return head
 
 
 class Reference(SphinxDirective):
@@ -66,15 +60,16 @@ class Reference(SphinxDirective):
             raise self.error(f"there is no module {name}")
         source = Path(found.origin)
         self.env.note_dependency(str(source))
-        module = ast.parse(source.read_text("utf-8"))
+        text = source.read_text("utf-8")
+        module = ast.parse(text)
         lines = [*inspect.cleandoc(ast.get_docstring(module) or "").splitlines(), ""]
         for node in public(module.body):
-            lines += self.entry(name, node)
+            lines += self.entry(name, node, text.splitlines())
         box = nodes.container()
         self.state.nested_parse(StringList(lines, source=str(source)), 0, box)
         return box.children
 
-    def entry(self, module: str, node: Definition) -> list[str]:
+    def entry(self, module: str, node: Definition, source: list[str]) -> list[str]:
         """One definition as Markdown."""
         kind = "class-" if isinstance(node, ast.ClassDef) else ""
         anchor = f"{module}-{kind}{node.name}".replace("_", "-").replace(".", "-")
@@ -82,7 +77,7 @@ class Reference(SphinxDirective):
         return [
             f"({anchor})=",
             "```python",
-            *signature(node).splitlines(),
+            *signature(node, source).splitlines(),
             "```",
             "",
             *self.with_links(text).splitlines(),

@@ -10,3 +10,7 @@ function letScrollersBeReached() {
 letScrollersBeReached();
 addEventListener("load", letScrollersBeReached);
 addEventListener("resize", letScrollersBeReached);
+// A page opened from a file may not read other pages, as search summaries do.
+if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS) {
+  DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+}
