@@ -1,0 +1,324 @@
+"""Every page of the built site, in Chromium: wide and narrow, light and dark.
+
+COURSE_SITE points the tests at a site elsewhere than `_build/html`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gzip
+import http.server
+import os
+import re
+import shutil
+import threading
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urlsplit
+
+import pytest
+import yaml
+from playwright.sync_api import Browser, Locator, Page, sync_playwright
+
+from course_utils.plots import COLOURS, COLOURS_DARK
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
+LIMIT = 400_000  # bytes of a first visit, gzipped
+
+
+def built_pages() -> list[str]:
+    """Every page, as its address in the site; the first alone where none is built."""
+    found = sorted(path.relative_to(SITE) for path in SITE.rglob("*.html"))
+    pages = [p.as_posix() for p in found if not p.parts[0].startswith("_")]
+    return [page for page in pages if page != "index.html"] or ["index.html"]
+
+
+browser_test = pytest.mark.browser
+every_page = pytest.mark.parametrize("name", built_pages())
+
+
+# ---------------------------------------------------------------- server and browser
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Serves the site and says nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def address() -> Iterator[str]:
+    """The site, served on this machine."""
+    handler = functools.partial(Quiet, directory=str(SITE))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/"
+    server.shutdown()
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """One Chromium for all tests."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    path = next(filter(None, map(shutil.which, names)), None)
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
+        )
+        yield opened
+        opened.close()
+
+
+class Visit:
+    """A page that was opened, and what went wrong on it."""
+
+    def __init__(self, browser: Browser, start: str, name: str, width: int = 1280):
+        self.context = browser.new_context(viewport={"width": width, "height": 900})
+        self.page: Page = self.context.new_page()
+        self.faults: list[str] = []
+        self.bytes = 0
+        self.start = start
+        self.page.on("pageerror", lambda error: self.faults.append(f"error: {error}"))
+        self.page.on("console", self.heard)
+        self.page.on("request", self.asked)
+        self.page.on("response", self.answered)
+        self.page.goto(start + name, wait_until="load")
+
+    def heard(self, message) -> None:
+        if message.type in ("error", "warning"):
+            self.faults.append(f"console: {message.text}")
+
+    def asked(self, request) -> None:
+        if not request.url.startswith((self.start, "data:", "blob:")):
+            self.faults.append(f"leaves the site: {request.url}")
+
+    def answered(self, response) -> None:
+        if response.status >= 400:
+            self.faults.append(f"{response.status}: {response.url}")
+        elif response.url.startswith("http"):
+            file = SITE / unquote(urlsplit(response.url).path).lstrip("/")
+            file = file / "index.html" if file.is_dir() else file
+            self.bytes += len(gzip.compress(file.read_bytes()))
+
+    def __enter__(self) -> Visit:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.context.close()
+
+
+# --------------------------------------------------------------- what a page must be
+
+FAULTS = r"""() => {
+  const found = [];
+  if (document.documentElement.scrollWidth > innerWidth)
+    found.push(`scrolls sideways: ${document.documentElement.scrollWidth} px`);
+  const hidden = "pre, code, script, style, math, svg, .cw-says, noscript";
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  const raw = /\\[([]|\$\$|\$[^$\s][^$]*\$|\\[a-z]{3,}|\{[a-z:]+\}`|^\s*:::/;
+  while (walker.nextNode()) {
+    const node = walker.currentNode;
+    if (!node.parentElement.closest(hidden) && raw.test(node.data))
+      found.push(`raw markup: ${node.data.trim().slice(0, 80)}`);
+  }
+  for (const image of document.images) {
+    if (!image.hasAttribute("alt")) found.push(`no alt text: ${image.src}`);
+    if (!image.complete || !image.naturalWidth) found.push(`broken: ${image.src}`);
+  }
+  for (const drawing of document.querySelectorAll(".bd-article svg")) {
+    const said = drawing.getAttribute("aria-label") || drawing.closest("[aria-hidden]");
+    if (!said && !drawing.closest("mjx-container, button"))
+      found.push(`a drawing without text: ${drawing.outerHTML.slice(0, 80)}`);
+  }
+  return found;
+}"""
+
+
+def axe_faults(page: Page, rules: list[str] | None = None) -> list[str]:
+    """What axe finds wrong, one line for each."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    options = {"runOnly": {"type": "rule", "values": rules}} if rules else {}
+    found = Axe().run(page, options=options).response["violations"]
+    return [
+        f"axe {rule['id']}: {node['target']} {node['html'][:120]}"
+        for rule in found
+        for node in rule["nodes"][:3]
+    ]
+
+
+@browser_test
+@every_page
+@pytest.mark.parametrize("width", [1280, 390])
+def test_page_is_whole_for_everyone(browser, address, name, width):
+    with Visit(browser, address, name, width) as visit:
+        page = visit.page
+        page.evaluate(
+            "document.querySelectorAll('img').forEach(i => { i.loading = 'eager' })"
+        )
+        page.wait_for_load_state("networkidle")
+        faults = visit.faults + page.evaluate(FAULTS) + axe_faults(page)
+        page.evaluate("document.documentElement.dataset.theme = 'dark'")
+        page.wait_for_timeout(300)  # colours fade from one theme to the other
+        faults += [f"dark {fault}" for fault in axe_faults(page, ["color-contrast"])]
+        assert not faults, "\n".join(faults)
+
+
+@browser_test
+@every_page
+def test_page_is_light_on_a_first_visit(browser, address, name):
+    with Visit(browser, address, name) as visit:
+        visit.page.wait_for_load_state("networkidle")
+        assert visit.bytes <= LIMIT, f"{visit.bytes} bytes gzipped"
+
+
+@browser_test
+@every_page
+def test_page_works_from_a_file(browser, name):
+    with Visit(browser, "file://" + str(SITE) + "/", name) as visit:
+        visit.page.wait_for_timeout(100)
+        assert not visit.faults, "\n".join(visit.faults)
+        undrawn = ".course-widget:not([data-ready])"
+        assert visit.page.locator(undrawn).count() == 0
+
+
+# ------------------------------------------------------------------------ interactives
+
+
+def changes(box: Locator, act) -> None:
+    """Do something to an interactive, and see it answer in state, words or ink."""
+    read = "w => [w.dataset.state, w.querySelector('svg').innerHTML + w.innerText]"
+    before = box.evaluate(read)
+    act()
+    after = box.evaluate(read)
+    assert before[0] != after[0], "the state did not change"
+    assert before[1] != after[1], "nothing was drawn or said"
+
+
+def press(control: Locator, key: str) -> None:
+    control.focus()
+    control.page.keyboard.press(key)
+
+
+def operate(box: Locator, control: Locator) -> None:
+    """Use one control by mouse and by keyboard."""
+    kind = control.get_attribute("data-kind")
+    if kind == "slider":
+        top = control.get_attribute("max")
+        at_end = control.input_value() == top
+        changes(box, lambda: press(control, "ArrowLeft" if at_end else "ArrowRight"))
+        size = control.bounding_box()
+        left = int(control.input_value()) > int(top or 0) / 2
+        spot = {"x": size["width"] * (0.1 if left else 0.9), "y": size["height"] / 2}
+        changes(box, lambda: control.click(position=spot))
+    elif kind in ("toggle", "button"):
+        changes(box, control.click)
+        changes(box, lambda: press(control, "Space"))
+    elif kind == "select":
+        options = control.locator("option").all_inner_texts()
+        changes(box, lambda: control.select_option(options[-1]))
+        changes(box, lambda: press(control, "ArrowUp"))
+    elif kind == "tokens":
+        choices = control.locator("input")
+        changes(box, lambda: choices.nth(1).click())
+        changes(box, lambda: press(choices.nth(1), "ArrowLeft"))
+    else:
+        raise AssertionError(f"a control of an unknown kind: {kind}")
+
+
+@browser_test
+@every_page
+@pytest.mark.parametrize("width", [1280, 390])
+def test_interactives_answer_to_mouse_and_keyboard(browser, address, name, width):
+    if "course-widget" not in (SITE / name).read_text("utf-8"):
+        return  # nothing to operate on this page
+    with Visit(browser, address, name, width) as visit:
+        for box in visit.page.locator(".course-widget").all():
+            box.scroll_into_view_if_needed()
+            height = box.bounding_box()["height"]
+            for control in box.locator("[data-control]").all():
+                operate(box, control)
+            for key in box.locator("svg [data-key]").all()[:3]:
+                changes(box, key.click)
+                changes(box, lambda key=key: press(key, "Enter"))
+            assert abs(box.bounding_box()["height"] - height) < 80
+        assert not visit.faults, "\n".join(visit.faults)
+
+
+@browser_test
+def test_the_first_address_leads_to_the_introduction(browser, address):
+    with Visit(browser, address, "") as visit:
+        visit.page.wait_for_url("**/book/intro.html")
+
+
+@browser_test
+def test_search_finds_a_chapter(browser, address):
+    with Visit(browser, address, "search.html?q=softmax") as visit:
+        visit.page.wait_for_selector("#search-results li a")
+        visit.page.wait_for_load_state("networkidle")
+        assert not visit.faults, "\n".join(visit.faults)
+
+
+# ----------------------------------------------------------------- without a browser
+
+
+class Links(HTMLParser):
+    """The ids of a page, and where its links lead."""
+
+    def __init__(self, text: str):
+        super().__init__()
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attributes) -> None:
+        said = dict(attributes)
+        self.ids |= {said[key] for key in ("id", "name") if said.get(key)}
+        if tag == "a" and said.get("href"):
+            self.links.append(said["href"])
+
+
+@functools.cache
+def links_of(path: Path) -> Links:
+    return Links(path.read_text("utf-8"))
+
+
+@browser_test
+@every_page
+def test_internal_links_and_anchors_exist(name):
+    broken = []
+    for link in links_of(SITE / name).links:
+        target, anchor = urldefrag(link)
+        if urlsplit(link).scheme:
+            continue
+        path = ((SITE / name).parent / unquote(target)) if target else SITE / name
+        if not path.is_file() or (
+            anchor and path.suffix == ".html" and anchor not in links_of(path).ids
+        ):
+            broken.append(link)
+    assert not broken
+
+
+@browser_test
+@every_page
+def test_notebook_pages_and_only_they_open_in_colab(name):
+    repository = yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]
+    home = repository["url"].replace("https://github.com/", "")
+    source = (ROOT / name).with_suffix(".ipynb")
+    colab = "https://colab.research.google.com/github"
+    notebook = Path(name).with_suffix(".ipynb").as_posix()
+    expected = f"{colab}/{home}/blob/{repository['branch']}/{notebook}"
+    found = [x for x in links_of(SITE / name).links if x.startswith(colab)]
+    assert found == ([expected] if source.is_file() else [])
+
+
+def test_the_sites_colours_are_those_of_the_figures():
+    sheet = (ROOT / "book" / "_static" / "course.css").read_text("utf-8")
+    for mode, palette in (("light", COLOURS), ("dark", COLOURS_DARK)):
+        block = re.search(rf'data-theme="{mode}"\] \{{(.*?)\}}', sheet, re.S)
+        assert block
+        stated = dict(re.findall(r"--course-(\w+): (#\w{6})", block[1]))
+        assert {name: stated.get(name) for name in palette} == palette
