@@ -250,7 +250,8 @@ def test_killed_at_any_point_training_ends_in_bit_equal_weights(tmp_path: Path) 
     ]
     here = Path(__file__).parent
     script = [sys.executable, str(here / "killed_training.py"), str(tmp_path)]
-    environment = {**os.environ, "PYTHONPATH": str(here), "OMP_NUM_THREADS": "1"}
+    package = Path(checkpoints.__file__).parents[1]  # the one that is tested here
+    environment = {**os.environ, "PYTHONPATH": f"{here}{os.pathsep}{package}"}
     points = [point for point, _ in kept_after]
     result = subprocess.run(
         script + points, env=environment, capture_output=True, text=True
