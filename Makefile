@@ -21,7 +21,7 @@ setup: ## make .venv and install the exact pins (done by the others when needed)
 		! $(VENV)/bin/python -c '' 2>/dev/null; then \
 		set -e; \
 		rm -f $(VENV)/.installed; \
-		echo "installing into $(VENV)"; \
+		echo "installing into $(VENV): some minutes, PyTorch alone is 200 MB"; \
 		$(VENV)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV); \
 		$(RUN) pip install -q -r requirements.txt; \
 		$(RUN) pip install -q --no-deps -e .; \

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -329,3 +330,29 @@ def test_an_error_counts_as_a_failure(tmp_path: Path) -> None:
     suite = '<testsuite tests="9" failures="1" errors="2" skipped="1"/>'
     (tmp_path / "report.xml").write_text(f"<testsuites>{suite}{suite}</testsuites>")
     assert counted(tmp_path / "report.xml") == (10, 6, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("no_skip", "closing"), [("", "1 passed, 1 skipped"), ("1", "1 failed, 1 passed")]
+)
+def test_nothing_is_skipped_where_that_is_asked(
+    tmp_path: Path, no_skip: str, closing: str
+) -> None:
+    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    (tmp_path / "test_two.py").write_text(
+        "import pytest\n"
+        "def test_left_out(): pytest.skip('there is no Chromium')\n"
+        "@pytest.mark.xfail\ndef test_expected(): assert False\n"
+        "def test_right(): pass\n"
+    )
+    run = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(
+        run,
+        cwd=tmp_path,
+        env=os.environ | {"COURSE_NO_SKIP": no_skip},
+        capture_output=True,
+        text=True,
+    )
+    assert closing in done.stdout
+    assert "there is no Chromium" in done.stdout or not no_skip

@@ -199,7 +199,14 @@ def serve(root: Path, port: int) -> bool:
     handler = functools.partial(
         http.server.SimpleHTTPRequestHandler, directory=str(site)
     )
-    with http.server.ThreadingHTTPServer(("127.0.0.1", port), handler) as server:
+    try:
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        raise ValueError(
+            f"port {port} can't be used ({error.strerror}); choose another: "
+            f"make serve PORT={port + 1}"
+        ) from error
+    with server:
         print(f"http://127.0.0.1:{server.server_port}/ (Ctrl-C ends it)", flush=True)
         server.serve_forever()
     return True
@@ -227,6 +234,8 @@ def main() -> int:
     commands.add_parser("seeds").add_argument("numbers", nargs="+", type=int)
     commands.add_parser("serve").add_argument("--port", type=int, default=8000)
     asked = parser.parse_args()
+    if asked.jobs < 1:
+        parser.error(f"--jobs is {asked.jobs}, expected 1 or more")
     root = asked.root.resolve()
     try:
         match asked.command:
@@ -249,7 +258,7 @@ def main() -> int:
     except KeyboardInterrupt:
         print("\ninterrupted; what was finished is kept", file=sys.stderr)
         return 130
-    except ValueError as error:
+    except (ValueError, OSError) as error:
         print(error, file=sys.stderr)
         return 1
     return 0 if right else 1
