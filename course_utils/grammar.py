@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from course_utils.lexicon import (
     ADJECTIVES,
     ADVERBS,
+    AGREEMENTS,
     ALLER,
     AVOIR,
     BEFORE_VOWEL,
@@ -30,6 +31,7 @@ from course_utils.lexicon import (
     PREPOSITIONS,
     SUBJECT_PRONOUNS,
     VERBS,
+    Verb,
 )
 from course_utils.phrases import Pair, aligned
 from course_utils.sentences import Draw, draw_sentence
@@ -60,7 +62,7 @@ def corpus(
     """Return n distinct pairs whose English lengths spread evenly over the range.
 
     A length counts the tokens, the final stop among them. There are few short
-    sentences: where a length is used up, longer ones make up for it. No source is one
+    sentences: where a length is used up, the others make up for it. No source is one
     of `exclude`, which holds pairs or sources. Data of chapter 02.
     """
     _require_whole("n", n)
@@ -70,11 +72,13 @@ def corpus(
             f"lengths run from {min_length} to {max_length}, expected "
             f"{SHORTEST} <= min_length <= max_length <= {LONGEST}; change them."
         )
-    seen = {item.source if isinstance(item, Pair) else item for item in exclude}
-    if wrong := [item for item in seen if not isinstance(item, tuple)]:
-        raise ValueError(
-            f"exclude holds {wrong[0]!r}, expected pairs or tuples of tokens."
-        )
+    seen = set()
+    for item in exclude:
+        if not isinstance(item, tuple):
+            raise ValueError(
+                f"exclude holds {item!r}, expected pairs or tuples of tokens."
+            )
+        seen.add(item.source if isinstance(item, Pair) else item)
     draw = Draw(seed)
     lengths = range(min_length, max_length + 1)
     wanted = _even_shares(n, lengths)
@@ -93,14 +97,13 @@ def corpus(
         in_vain[aim] += 1
         if in_vain[aim] == PATIENCE:
             missing = wanted.pop(aim)
-            others = [length for length in wanted if length > aim] or list(wanted)
-            if not others:
+            if not wanted:
                 raise ValueError(
                     f"n is {n}, but only {len(pairs)} distinct sentences of "
                     f"{min_length} to {max_length} tokens were found; ask for fewer "
                     "or raise max_length."
                 )
-            for length, share in _even_shares(missing, others).items():
+            for length, share in _even_shares(missing, list(wanted)).items():
                 wanted[length] += share
     pairs.sort(key=lambda _: draw.random())  # lengths fill at their own pace: mix them
     return pairs
@@ -176,14 +179,21 @@ def target_words() -> list[str]:
     phrases = [*CONNECTORS.values(), *(french for _, french, _ in PREPOSITIONS)]
     words |= {word for phrase in phrases for word in phrase.split()}
     for noun in NOUNS:
-        for number in "sp" if noun.english_plural else "s":
+        for number in noun.numbers:
             _, french = noun.forms(number)
             agreement = noun.gender + number
             words |= {french, *(a.agree(agreement, french) for a in noun.adjectives)}
     for verb in VERBS:
         words |= {*verb.present}
         if verb.frame != "clause":
-            agrees = verb.etre or verb.frame in ("object", "gift")
-            words |= {verb.infinitive, verb.participle["ms"]}
-            words |= {*verb.participle.values()} if agrees else set()
+            words |= {verb.infinitive, *(verb.participle[a] for a in agreements(verb))}
     return sorted(words)
+
+
+def agreements(verb: Verb) -> set[str]:
+    """Return the genders and numbers with which the participle of a verb may agree."""
+    if verb.etre:
+        return set(AGREEMENTS)
+    direct = verb.objects if verb.frame in ("object", "gift") else ()
+    pronoun = {"mp"} if direct and verb.pronouns else set()
+    return {"ms"} | pronoun | {noun.gender + n for noun in direct for n in noun.numbers}

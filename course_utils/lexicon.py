@@ -122,6 +122,11 @@ class Noun:
         """Say whether "my …" is natural: what people own, and whom they know."""
         return self.owner in ("person", "folk")
 
+    @property
+    def numbers(self) -> str:
+        """Return the numbers it is used in: "s", or "sp" with the plural."""
+        return "sp" if self.english_plural else "s"
+
     def forms(self, number: str) -> tuple[str, str]:
         """Return the English and the French form, singular "s" or plural "p"."""
         if number == "s":
@@ -170,8 +175,8 @@ NOUNS = tuple(
     book | livre m | text gift sight goods | person | beautiful size old new famous
     letter | lettre f | text gift sight | person | beautiful old new strange
     story stories | histoire f | text | person | beautiful old new famous strange
-    apple | pomme f | food gift goods | person | little red
-    cake | gâteau m | food gift goods | person | beautiful size
+    apple | pomme f | food gift goods sight | person | little red
+    cake | gâteau m | food gift goods sight | person | beautiful size
     flower | fleur f | gift sight goods | person | beauty size red white strange
     hat | chapeau m | gift sight goods | person | beauty size old new colour strange
     boat | bateau m | sight goods | person | beauty size old new colour
@@ -285,7 +290,7 @@ VERBS = tuple(
     go, went | vais va vont allé aller | goal | living | spot | être -place
     speak, spoke | parler | address | person | living |
     see, saw | vois voit voient vu voir | object | living | living sight building |
-    love | aimer | object | person | kin animal text food flower castle | -often -place
+    love | aimer | object | person | kin animal text food flower | -often -never -place
     watch | regarder | object | living | living boat |
     look for | chercher | object | person | living gift |
     wait for | attendre | object | person | person letter boat |
@@ -294,7 +299,7 @@ VERBS = tuple(
     buy, bought | achète acheter | object | person | goods | -often -always -pronoun
     eat, ate | manger | object | person dog horse bird mouse | food | -pronoun
     read, read | lis lit lisent lu lire | object | person | text |
-    open | ouvre ouvre ouvrent ouvert ouvrir | object | person | door letter | -place
+    open | ouvre ouvre ouvrent ouvert ouvrir | object | person | door letter | -pronoun
     give, gave | donner | gift | person | gift | -often -always -place -pronoun
     say | dis dit disent dit dire | clause | person | | -never
     think | penser | clause | person | | -always -never

@@ -249,14 +249,14 @@ def euphony(words: Sequence[Word]) -> list[Word]:
     result: list[Word] = []
     following = [word.text for word in words[1:]] + ["."]
     for (text, sure, possible), after in zip(words, following):
-        if begins_with_vowel(after):
-            text = ELISIONS.get(text) or BEFORE_VOWEL.get(text, text)
-            if text == "si" and after in ("il", "ils"):
-                text = "s'"
-        contracted = result and CONTRACTIONS.get((result[-1].text, text))
-        if contracted:
+        softer = ELISIONS.get(text) or BEFORE_VOWEL.get(text)
+        if softer and begins_with_vowel(after):
+            text = softer
+        elif text == "si" and after in ("il", "ils"):
+            text = "s'"
+        if result and (result[-1].text, text) in CONTRACTIONS:
             previous = result.pop()
-            text = contracted
+            text = CONTRACTIONS[previous.text, text]
             sure, possible = previous.sure + sure, previous.possible + possible
         result.append(Word(text, sure, possible))
     return result

@@ -75,6 +75,7 @@ class Draw:
 
 SUBJECTS = tuple(noun for noun in NOUNS if verbs_of(noun))
 PEOPLE = nouns_of("person")
+RELATIVE_TENSES = ("past", *TENSES)  # mostly, what happened says which one is meant
 
 
 @cache
@@ -118,7 +119,7 @@ def draw_adjectives(draw: Draw, noun: Noun) -> list[Adjective]:
         return chosen
     for before in (True, False):
         fitting = adjectives_beside(noun, before)
-        if draw.chance(min(0.55, 0.25 * len(fitting))):
+        if draw.chance(min(0.6, 0.25 * len(fitting))):
             chosen.append(draw.one_of(fitting))
     if len(chosen) == 2:
         if {a.sort for a in chosen} == {"beauty", "opinion"}:
@@ -134,9 +135,9 @@ def draw_modifier(draw: Draw, noun: Noun, role: str, depth: int) -> str:
         return "of" if noun.owner and role != "owner" else ""
     if depth == 0 or "kin" in noun.kinds:
         return ""
-    if roll < 0.3:
-        return "subject relative" if verbs_of(noun) else ""
-    return "object relative" if roll < 0.45 and verbs_taking(noun) else ""
+    if roll < 0.3 and verbs_of(noun):
+        return "subject relative"
+    return "object relative" if roll < 0.5 and verbs_taking(noun) else ""
 
 
 def draw_noun_phrase(draw: Draw, noun: Noun, role: str, depth: int = 0) -> NounPhrase:
@@ -155,7 +156,7 @@ def draw_noun_phrase(draw: Draw, noun: Noun, role: str, depth: int = 0) -> NounP
         tail = fixed("of", "de") + draw_noun_phrase(draw, owner, "owner")
     elif modifier == "subject relative":
         pronoun = "who" if "person" in noun.kinds else "that"
-        tense = draw.one_of(TENSES)
+        tense = draw.one_of(RELATIVE_TENSES)
         tail = fixed(pronoun, "qui") + draw_predicate(draw, phrase, tense, depth - 1)
     elif modifier == "object relative":
         tail = draw_object_relative(draw, noun, phrase.agreement)
@@ -173,7 +174,7 @@ def draw_object_relative(draw: Draw, noun: Noun, agreement: str) -> Phrase:
         subject = subject_pronoun(draw.one_of(tuple(SUBJECT_PRONOUNS)))
     else:
         subject = draw_noun_phrase(draw, draw.fresh(verb.subjects), "definite")
-    manner = draw_manner(draw, verb, draw.one_of(TENSES))
+    manner = draw_manner(draw, verb, draw.one_of(RELATIVE_TENSES))
     group = verb_group(verb, subject, manner, before=agreement)
     phrase = fixed("that", "que") + subject + group
     return phrase + draw_recipient(draw) if verb.frame == "gift" else phrase
@@ -191,17 +192,15 @@ def draw_manner(draw: Draw, verb: Verb, tense: str) -> Manner:
     unclear = tense == "past" and verb.english == verb.english_past
     if draw.plain:
         return Manner(tense, negated=unclear)
-    negated = unclear or (verb.frame != "clause" and draw.chance(0.3))
-    adverb = draw.one_of(verb.adverbs) if verb.adverbs and draw.chance(0.25) else ""
+    negated = unclear or (verb.frame != "clause" and draw.chance(0.35))
+    adverb = draw.one_of(verb.adverbs) if verb.adverbs and draw.chance(0.3) else ""
     return Manner(tense, negated, "" if negated and adverb == "never" else adverb)
 
 
 def draw_object_pronoun(draw: Draw, verb: Verb, subject: NounPhrase) -> str:
-    """Choose an English object pronoun, mostly none; of things only "them"."""
-    likely = 0.7 if draw.terse else 0.45
-    if verb.frame not in ("object", "address") or not verb.pronouns:
-        return ""
-    if not draw.chance(likely):
+    """Choose an object pronoun, or none; things are "them" alone."""
+    possible = verb.frame in ("object", "address") and verb.pronouns
+    if not possible or draw.chance(0.3 if draw.terse else 0.5):
         return ""
     if PEOPLE[-1] not in verb.objects:
         return "them"
@@ -260,12 +259,12 @@ def draw_predicate(draw: Draw, subject: NounPhrase, tense: str, depth: int) -> P
         phrase = verb_group(verb, subject, manner, pronoun, before)
     else:
         phrase = verb_group(verb, subject, manner)
-        if verb.frame in ("object", "gift"):
+        if verb.frame == "object":
             phrase += draw_objects(draw, verb, manner, depth)
+        elif verb.frame == "gift":
+            phrase += draw_objects(draw, verb, manner, 0) + draw_recipient(draw)
         elif verb.frame in ("address", "goal"):
             phrase += draw_recipient(draw, verb.objects)
-        if verb.frame == "gift":
-            phrase += draw_recipient(draw)
     if verb.place and not draw.terse and draw.chance(0.2):
         phrase += draw_place(draw)
     return phrase
@@ -316,7 +315,7 @@ def draw_link(draw: Draw, previous: str, tense: str) -> tuple[str, str]:
     """Choose a connector and the tense after it.
 
     "And" and "but" start anew, in any tense. The others keep it, except that after
-    "if" comes the present; a subordinate clause has none of its own.
+    "if" comes the present; a subordinate clause has no further one.
     """
     choices = CONNECTORS_AFTER[tense]
     if previous in ("and", "but"):

@@ -18,6 +18,7 @@ from course_utils.lexicon import (
     CONNECTORS,
     DETERMINERS,
     ELISIONS,
+    FRAMES,
     NOUNS,
     OBJECT_PRONOUNS,
     SUBJECT_PRONOUNS,
@@ -39,7 +40,7 @@ from course_utils.phrases import (
     subject_pronoun,
     verb_group,
 )
-from course_utils.sentences import Draw, Item, draw_sentence
+from course_utils.sentences import Draw, Item, draw_clause, draw_sentence
 
 # ----------------------------------------------------- sentences chosen by the test
 
@@ -442,6 +443,7 @@ def test_every_noun_has_an_agreeing_form_of_every_determiner() -> None:
 def test_tables_name_only_kinds_and_adjectives_that_exist() -> None:
     for verb in VERBS:
         assert verb.subjects, verb.english
+        assert verb.frame in FRAMES
         assert bool(verb.objects) == (verb.frame not in ("alone", "clause"))
     for noun in NOUNS:
         assert noun.adjectives or noun.english in ("mother", "father")
@@ -522,6 +524,17 @@ def test_adjectives_agree_and_stand_on_their_side(pairs: list[Pair]) -> None:
         elif right in ADJECTIVE_FORMS and right not in BEFORE_NOUN:
             assert ADJECTIVE_FORMS[right] & NOUN_FORMS[left], (left, right)
             checked += 1
+    assert checked > 100
+
+
+def test_english_adjectives_stand_in_their_order(pairs: list[Pair]) -> None:
+    order = [adjective.english for adjective in ADJECTIVES]
+    checked = 0
+    for pair in pairs:
+        for left, right in itertools.pairwise(pair.source):
+            if left in order and right in order:
+                assert order.index(left) < order.index(right), (left, right)
+                checked += 1
     assert checked > 100
 
 
@@ -630,8 +643,16 @@ def test_an_english_sentence_has_one_translation_and_one_alignment(
     words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sentences, "draw_adjectives", lambda draw, noun: [])
-    draw = NarrowDraw(5, words)
-    assert repeats_that_agree(draw, range(4, 21), n=4000) > 1000
+    assert repeats_that_agree(NarrowDraw(5, words), range(4, 21), n=4000) > 1000
+
+
+def test_after_and_no_subject_has_an_and_of_its_own() -> None:
+    def joined(connector: str) -> int:
+        draw = Draw(0)
+        drawn = [draw_clause(draw, "past", 0, connector) for _ in range(300)]
+        return sum(token.text == "and" for each in drawn for token in each.english)
+
+    assert joined("and") == 0 < joined("but")
 
 
 def test_short_sentences_of_all_words_have_one_translation() -> None:
@@ -717,10 +738,9 @@ def test_a_small_corpus_spreads_over_the_range() -> None:
     assert lengths[0] < 11 <= lengths[1] < 18 <= lengths[2]
 
 
-def test_lengths_are_mixed() -> None:
-    lengths = [len(pair.source) for pair in corpus(400, seed=3)]
-    halves = sum(lengths[:200]) / 200, sum(lengths[200:]) / 200
-    assert abs(halves[0] - halves[1]) < 2.5
+def test_lengths_are_mixed_to_the_end() -> None:
+    last = Counter(len(pair.source) for pair in corpus(300, 3, 3, 8)[-30:])
+    assert max(last.values()) < 15
 
 
 def test_a_seed_repeats_and_another_differs() -> None:
@@ -762,6 +782,11 @@ def test_split_has_nothing_in_common_and_tests_longer_sentences() -> None:
     assert grammar.split(600, 120, seed=1)[1] != test
 
 
+def test_split_keeps_short_sentences_apart_too() -> None:
+    train, test = grammar.split(300, 300, 0, train_lengths=(4, 4), test_lengths=(4, 4))
+    assert not {pair.source for pair in train} & {pair.source for pair in test}
+
+
 def test_longer_sentences_make_up_for_short_ones_that_run_out() -> None:
     pairs = corpus(2400, seed=1, min_length=3, max_length=5)
     counts = Counter(len(pair.source) for pair in pairs)
@@ -785,6 +810,7 @@ def test_asking_for_more_than_there_is_says_how_many_there_are() -> None:
         ((10, -1), "seed is -1, expected a whole number"),
         ((10, "a"), "seed is 'a', expected a whole number"),
         ((10, 0, 4, 8, ["he sleeps ."]), "exclude holds 'he sleeps .', expected"),
+        ((10, 0, 4, 8, [["he", "sleeps"]]), "expected pairs or tuples of tokens"),
     ],
 )
 def test_wrong_arguments_are_named(arguments: tuple[object, ...], message: str) -> None:
