@@ -14,7 +14,8 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 // draws against d_k with and without the scale, and a dot for this draw
 const weights = ui.softmax(scores);
 const colour = state.scaled ? "green" : "orange";
-const h = ui.height - 72, split = 0.58 * ui.width, from = split + 34;
+const h = ui.height - 72, narrow = ui.width < 420;
+const split = (narrow ? 0.5 : 0.58) * ui.width, from = split + (narrow ? 26 : 34);
 const wide = ui.width - from - 10;
 ui.text(0, 14, "weight of each key", { "font-weight": 600 });
 ui.bars(weights, { x: 0, y: 28, w: split - 16, h, fill: colour });
@@ -35,7 +36,7 @@ const point = (d_k, weight) =>
     "stroke-opacity": scaled === state.scaled ? 1 : 0.5 }));
 ui.circle(...point(state.d_k, most), 6, { fill: colour });
 const right = { "text-anchor": "end", fill: "muted" };
-ui.text(from, h + 44, 1, { fill: "muted" });
+if (!narrow) ui.text(from, h + 44, 1, { fill: "muted" });
 ui.text(from + wide, h + 44, `d_k = ${last}`, right);
 ui.text(from + wide, 58, "not scaled", { ...right, fill: "orange" });
 ui.text(from + wide, 50 + h * (1 - data.scaled[widths.length - 1]), "scaled",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from html.parser import HTMLParser
 
 import numpy as np
@@ -115,3 +116,56 @@ def test_widgets_are_small():
 def test_bad_input_is_answered_in_a_sentence(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.browser
+def test_drawn_elements_are_pressed_dragged_and_set(tmp_path):
+    """The parts of the frame that no chapter uses yet work as their comments say."""
+    from playwright.sync_api import sync_playwright
+
+    made = widget(
+        "parts",
+        "Parts",
+        [tokens("word", "Word", ["a", "b"])],
+        data={"start": [40, 40]},
+        script="""
+            state.at = state.at || data.start;
+            state.mask = state.mask || [[1, 0], [0, 1]];
+            ui.heatmap(state.mask, {x: 100, y: 0, w: 60, h: 60, press: (i, j) => {
+              state.mask[i][j] = 1 - state.mask[i][j];
+              ui.set("word", 1);
+            }});
+            const dot = ui.circle(...state.at, 12);
+            ui.active(dot, {key: "dot", label: "drag", at: state.at,
+              drag: (x, y) => { state.at = [x, y]; }});
+            ui.say(`mask ${state.mask}, at ${state.at}, word ${state.word}`);
+        """,
+        alt="A mask to paint and a point to drag.",
+    )
+    page_file = tmp_path / "parts.html"
+    page_file.write_text(f"<!doctype html><meta charset=utf-8>{made.html}")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(
+            executable_path=shutil.which("chromium") or shutil.which("google-chrome"),
+            args=["--no-sandbox", "--disable-gpu"],
+        )
+        page = chromium.new_page()
+        page.goto(page_file.as_uri())
+        says = page.locator(".cw-says")
+        page.locator('[data-key="cell-0-1"]').click()
+        assert says.inner_text() == "mask 1,1,0,1, at 40,40, word 1"
+        page.locator('[data-key="cell-0-1"]').focus()
+        page.keyboard.press("Enter")
+        assert says.inner_text().startswith("mask 1,0,0,1")
+        assert page.evaluate("document.activeElement.dataset.key") == "cell-0-1"
+        page.locator('[data-key="dot"]').focus()
+        page.keyboard.press("ArrowRight")
+        assert "at 50,40" in says.inner_text()
+        box = page.locator("svg").bounding_box()
+        page.mouse.move(box["x"] + 50, box["y"] + 40)
+        page.mouse.down()
+        page.mouse.move(box["x"] + 70, box["y"] + 90)
+        page.mouse.up()
+        assert "at 70,90" in says.inner_text()
+        assert page.locator("svg").get_attribute("role") == "group"
+        chromium.close()

@@ -1,0 +1,84 @@
+"""What the build adds to the theme: formulas, the reference, mended pages."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import pytest
+
+from tools.mathematics import typeset, with_glyphs
+from tools.pages import ICON_RULES, mended, with_written_chapters
+from tools.reference import public, signature
+
+
+def test_a_formula_is_drawn_and_said():
+    drawn = typeset(r"\frac{q \cdot k}{\sqrt{d_k}}", True)
+    assert 'role="img"' in drawn
+    assert "<mfrac>" in drawn  # for those who listen
+    assert "\\" not in drawn
+
+
+def test_every_glyph_of_a_page_has_its_outline_once():
+    page = with_glyphs(f"<body>{typeset('x + x', False)}</body>")
+    assert page.count('<path id="MJX-TEX-I-1D465"') == 1
+    assert page.count("#MJX-TEX-I-1D465") == 2
+    assert "MJX-TEX-I-1D466" not in page  # y is not on this page
+
+
+def test_a_page_without_formulas_is_left_alone():
+    assert with_glyphs("<body>plain</body>") == "<body>plain</body>"
+
+
+@pytest.mark.parametrize("wrong", [r"\nosuchcommand", r"\frac{1}", "x^{2", "}"])
+def test_a_formula_that_can_not_be_read_is_an_error(wrong):
+    with pytest.raises(ValueError, match="MathJax can't read"):
+        typeset(wrong, False)
+
+
+def test_punctuation_stays_with_the_formula_before_it():
+    formula = '<span class="math"><svg></svg></span>'
+    page = mended(f"<p>First {formula} then ({formula}), last {formula}.</p>")
+    assert f'First {formula} then <span class="keep">({formula}),</span>' in page
+    assert f'<span class="keep">{formula}.</span>' in page
+
+
+def test_the_themes_icon_script_and_rules_are_taken_out():
+    script = '<script src="../_static/scripts/fontawesome.js?digest=1"></script>'
+    assert mended(f"<head>\n{script}</head>") == "<head></head>"
+    rules = '.fa-bars:before,.fa-navicon:before{content:"\\f0c9"}.kept{color:red}'
+    assert ICON_RULES.sub("", rules) == ".kept{color:red}"
+
+
+def test_the_map_links_only_to_chapters_that_are_written(tmp_path):
+    (tmp_path / "06_written.html").touch()
+    page = '<a data-page="06_written">6</a> <a data-page="07_not_yet">7</a>'
+    linked = '<a href="06_written.html">6</a> <a>7</a>'
+    assert with_written_chapters(page, tmp_path) == linked
+
+
+def test_the_reference_shows_definitions_as_they_are_called():
+    source = inspect.cleandoc('''
+        def attend(x: int, scale: float = 1.0) -> int:
+            """Look."""
+
+        class Layer(Module):
+            """Hold."""
+
+            def __init__(self, d_model: int, bias: bool = True):
+                pass
+
+        class Pair:
+            """Two."""
+
+            left: int
+            right: int = 0
+
+        def _private(): ...
+    ''')
+    found = public(ast.parse(source).body)
+    assert [signature(node, source.splitlines()) for node in found] == [
+        "def attend(x: int, scale: float = 1.0) -> int",
+        "class Layer(d_model: int, bias: bool = True)",
+        "class Pair(left: int, right: int = 0)",
+    ]
