@@ -227,12 +227,12 @@ def test_the_error_is_raised_where_no_fallback_is_wanted(
 
 
 def test_the_local_corpus_shares_no_sentence_between_its_parts() -> None:
-    local = corpora.local_translation(n_train=300, n_held_out=40)
+    local = corpora.local_translation(n_train=3000, n_held_out=300)
     parts = [{p.source for p in part} for part in local[1:]]
-    assert [len(part) for part in parts] == [300, 40, 40]
-    assert len(set.union(*parts)) == 380
-    assert local == corpora.local_translation(n_train=300, n_held_out=40)
-    assert local != corpora.local_translation(n_train=300, n_held_out=40, seed=1)
+    assert [len(part) for part in parts] == [3000, 300, 300]
+    assert len(set.union(*parts)) == 3600
+    assert local == corpora.local_translation(n_train=3000, n_held_out=300)
+    assert local != corpora.local_translation(n_train=3000, n_held_out=300, seed=1)
 
 
 def test_the_local_corpus_can_be_asked_for_by_name(
