@@ -7,6 +7,7 @@ change its arguments, call a ready-made attention, execute more lines for more t
 
 from __future__ import annotations
 
+import inspect
 import linecache
 import sys
 import sysconfig
@@ -36,7 +37,7 @@ FAILURES = (
     "time",
     "died",
 )
-MAX_DEPTH = 6
+MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 tensors_equal = torch.equal  # kept from before any answer could replace it
 
 
@@ -83,11 +84,15 @@ def to_plain(value: Any, depth: int = 0) -> Any:
         tensor = value.detach().cpu()
         if tensor.layout is not torch.strided or tensor.is_complex():
             raise NotPlainError(f"{tensor.dtype} tensor of layout {tensor.layout}")
+        if tensor.numel() * tensor.element_size() > MAX_BYTES:
+            raise NotPlainError(f"tensor of shape {tuple(tensor.shape)}")
         if tensor.dtype in (torch.bfloat16, torch.float16):
             tensor = tensor.float()
         return np.array(tensor.resolve_neg().numpy())
     if isinstance(value, np.generic):
         return to_plain(value.item(), depth + 1)
+    if kind in (list, tuple, dict) and len(value) > MAX_ITEMS:
+        raise NotPlainError(f"{kind.__name__} of {len(value)}")
     if kind in (list, tuple, dict) and depth < MAX_DEPTH:
         if kind is dict:
             return {str(name): to_plain(x, depth + 1) for name, x in value.items()}
@@ -140,7 +145,8 @@ class Watch:
         code = frame.f_code
         if is_own(code.co_filename):
             return self.count
-        self.note(code.co_qualname)
+        if code.co_flags & inspect.CO_OPTIMIZED:  # a call, not a class being defined
+            self.note(code.co_qualname)
         if code.co_filename == str(Path(PACKAGE, "attention.py")) and (
             code.co_name in ("attention", "basic_self_attention", "forward")
         ):

@@ -10,7 +10,7 @@ from course_utils.answers import Failure, Record
 from course_utils.exchange import decode_record, encode, plain_text
 from course_utils.judging import Result, judge
 from course_utils.questions import Case, Question
-from course_utils.sandbox import Limits, converse
+from course_utils.sandbox import Isolation, Limits, converse
 from course_utils.submissions import Notebook
 
 MAX_RESTARTS = 4
@@ -75,7 +75,7 @@ class Examination:
     questions: tuple[Question, ...]
     cases: dict[str, list[Case]]
     limits: Limits
-    unsafe: bool
+    isolation: Isolation
 
     def attempt(self, questions: tuple[Question, ...], skip: set[int]) -> Attempt:
         """Run the notebook once, in a sandbox of its own, and call the answers."""
@@ -94,7 +94,7 @@ class Examination:
         }
         attempt = Attempt()
         cases = {question.id: self.cases[question.id] for question in questions}
-        for message in converse(request, self.limits, self.unsafe):
+        for message in converse(request, self.limits, self.isolation):
             try:
                 attempt.listen(message, cases)
             except (ValueError, TypeError, RecursionError):
@@ -132,12 +132,14 @@ class Examination:
                 elif alone.end != "done":
                     kind = "time" if alone.end == "time" else "died"
                     records[question.id] = self.failed(question, kind, ENDS[alone.end])
-                    flags.append(f"{question.id} {ENDS[alone.end]}")
+                    if kind == "died":
+                        flags.append(f"{question.id} {ENDS[alone.end]}")
         flags += [
             f"cell {number + 1}: {'never ends' if error == 'time' else error[:80]}"
             for number, error in sorted(attempt.broken.items())
         ]
         for question in self.questions:
+            flags += [f"{question.id} {x}" for x in sorted(excesses(records, question))]
             count = attempt.names.count(question.answer)
             if question.id not in records:
                 records[question.id] = self.failed(question, "missing")
@@ -149,19 +151,29 @@ class Examination:
         return records, flags
 
 
+def excesses(records: dict[str, list[Record]], question: Question) -> set[str]:
+    """Name the limits that an answer ran into."""
+    failures = [r.failure for r in records.get(question.id, ()) if r.failure]
+    found = {"never ends" for failure in failures if failure.kind == "time"}
+    for failure in failures:
+        if "MemoryError" in failure.type or "allocate memory" in failure.message:
+            found.add("wants too much memory")
+    return found
+
+
 def examine(
     notebook: Notebook,
     questions: tuple[Question, ...],
     secret: str,
     limits: Limits,
-    unsafe: bool = False,
+    isolation: Isolation = "bubblewrap",
 ) -> tuple[dict[str, list[Record]], list[str]]:
     """Run a submission on the inputs that belong to it; judge nothing yet."""
     if not notebook.cells:
         return {}, []
     seed = hidden_seed(secret, notebook)
     cases = {question.id: question.cases(seed) for question in questions}
-    return Examination(notebook, questions, cases, limits, unsafe).run()
+    return Examination(notebook, questions, cases, limits, isolation).run()
 
 
 def judge_all(

@@ -13,11 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.answers import FAILURES, MAX_DEPTH, Failure, Record
+from course_utils.answers import FAILURES, MAX_DEPTH, MAX_ITEMS, Failure, Record
 
 DTYPES = ("float32", "float64", "int64", "int32", "int16", "int8", "uint8", "bool")
 MAX_TEXT = 400
-MAX_ITEMS = 4096
 
 
 def encode(value: Any) -> Any:
@@ -31,6 +30,8 @@ def encode(value: Any) -> Any:
         return {"dict": [[name, encode(x)] for name, x in value.items()]}
     if isinstance(value, list | tuple):
         return [encode(x) for x in value]
+    if type(value) is int and abs(value) >= 2**63:
+        return math.inf if value > 0 else -math.inf
     return value
 
 
@@ -41,9 +42,9 @@ def decode(message: Any, depth: int = 0) -> Any:
     if message is None or type(message) in (bool, float):
         return message
     if type(message) is int:
-        return (
-            message if abs(message) < 2**63 else float(math.copysign(math.inf, message))
-        )
+        if abs(message) >= 2**63:
+            raise ValueError("not a number of 64 bits")
+        return message
     if type(message) is str:
         return plain_text(message)
     if type(message) is list and len(message) <= MAX_ITEMS:

@@ -24,7 +24,7 @@ from typing import Any
 from course_utils import gradebook
 from course_utils.examiner import examine, judge_all
 from course_utils.questions import CHAPTERS, Question, chapter_questions
-from course_utils.sandbox import Limits, SandboxError, sandbox_problem
+from course_utils.sandbox import Isolation, Limits, SandboxError, sandbox_problem
 from course_utils.submissions import Submission, find_submissions, read_notebook
 
 
@@ -70,13 +70,13 @@ def grade_one(
     questions: dict[str, tuple[Question, ...]],
     secret: str,
     limits: Limits,
-    unsafe: bool,
+    isolation: Isolation,
 ) -> tuple[Any, ...]:
     """Run one submission; what it takes to judge it is returned."""
     notebook = read_notebook(submission.path)
     asked = questions.get(submission.chapter, ())
     records, flags = (
-        examine(notebook, asked, secret, limits, unsafe) if asked else ({}, [])
+        examine(notebook, asked, secret, limits, isolation) if asked else ({}, [])
     )
     return submission, notebook, asked, records, [*notebook.flags, *flags]
 
@@ -87,12 +87,14 @@ def graded_rows(
     secret: str,
     limits: Limits,
     jobs: int,
-    unsafe: bool,
+    isolation: Isolation,
 ) -> Iterator[gradebook.Row]:
     """Yield the rows as they are ready: workers run side by side, judged here."""
     with ThreadPoolExecutor(jobs) as pool:
         futures = {
-            pool.submit(grade_one, submission, questions, secret, limits, unsafe): key
+            pool.submit(
+                grade_one, submission, questions, secret, limits, isolation
+            ): key
             for key, submission in submissions
         }
         try:
@@ -138,7 +140,8 @@ def grade(options: argparse.Namespace) -> None:
     todo = [(key, submission) for key, submission in mine if key not in earlier]
     if rows:
         print(f"going on after an interruption: {len(rows)} of {len(mine)} are graded")
-    ready = graded_rows(todo, questions, secret, limits, options.jobs, options.unsafe)
+    isolation: Isolation = "none" if options.unsafe else "bubblewrap"
+    ready = graded_rows(todo, questions, secret, limits, options.jobs, isolation)
     for row in tqdm(ready, total=len(todo), unit="submission", disable=options.quiet):
         gradebook.append_row(journal, row)
         rows.append(row)

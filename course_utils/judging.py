@@ -255,8 +255,8 @@ def diagnose(
     if question.primitives and any(record.library for record in records):
         name = next(record.library[0] for record in records if record.library)
         return "library", (
-            f"{call} calls the ready-made `{name}`; this question asks you to write "
-            "attention yourself, from matrix products and softmax."
+            f"{call} calls `{name}`; this question asks you to write attention "
+            "yourself, from matrix products and softmax alone."
         )
     found = find_equal(question, cases, records)
     if found:

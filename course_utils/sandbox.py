@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import secrets
 import selectors
 import shutil
 import struct
@@ -23,11 +24,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 PACKAGE = Path(__file__).parent
 MEGABYTE = 1 << 20
 BUBBLEWRAP = shutil.which("bwrap")
+NOBODY = 65534
+# bubblewrap; or another user, in a container that holds this one submission; or nothing
+Isolation = Literal["bubblewrap", "user", "none"]
 
 
 class SandboxError(RuntimeError):
@@ -45,8 +49,8 @@ class Limits:
 
     @property
     def patience(self) -> float:
-        """Seconds of the clock after which a silent worker is ended."""
-        return 4 * self.seconds + 20
+        """Seconds of the clock after which a silent worker is ended, once it runs."""
+        return 4 * self.seconds + 2
 
     @property
     def total(self) -> float:
@@ -152,13 +156,13 @@ def bubblewrap_command(limits: Limits, seccomp: int) -> list[str]:
         elif os.path.isdir(place):
             command += ["--ro-bind", place, place]
     command += ["--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache"]
+    command += ["--size", str(limits.files), "--tmpfs", "/tmp", "--chdir", "/tmp"]
     for place in dict.fromkeys([sys.base_prefix, *library_path()[:-1], str(PACKAGE)]):
         if not place.startswith("/usr/"):
             command += ["--ro-bind", place, place]
     command += ["--tmpfs", str(PACKAGE / "questions")]
     for device in ("null", "zero", "urandom", "random"):
         command += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
-    command += ["--size", str(limits.files), "--tmpfs", "/tmp", "--chdir", "/tmp"]
     command += ["--remount-ro", "/", "--seccomp", str(seccomp)]
     for name, value in worker_environment().items():
         command += ["--setenv", name, value]
@@ -178,11 +182,14 @@ def worker_environment() -> dict[str, str]:
 
 
 @contextmanager
-def started(limits: Limits, unsafe: bool) -> Iterator[subprocess.Popen[bytes]]:
+def started(limits: Limits, isolation: Isolation) -> Iterator[subprocess.Popen[bytes]]:
     """Start a worker, and leave nothing of it behind."""
     streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    if unsafe:
+    if isolation != "bubblewrap":
+        nobody = {"user": NOBODY, "group": NOBODY, "extra_groups": []}
+        streams |= nobody if isolation == "user" else {}
         with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o777)
             environment = {**worker_environment(), "HOME": folder, "TMPDIR": folder}
             process = subprocess.Popen(
                 worker_command(),
@@ -246,22 +253,23 @@ def sandbox_problem() -> str | None:
 
 
 def converse(
-    request: dict[str, Any], limits: Limits, unsafe: bool = False
+    request: dict[str, Any], limits: Limits, isolation: Isolation = "bubblewrap"
 ) -> Iterator[dict[str, Any]]:
     """Send a worker its request and yield its messages, the last of them its `end`.
 
     The end is "done", "time", "output" (too much), "unreadable" or "died".
     """
-    settings = {"limits": limits.resources(), "path": library_path()}
+    mark = secrets.token_hex()
+    settings = {"limits": limits.resources(), "path": library_path(), "mark": mark}
     content = json.dumps({**request, **settings, "seconds": limits.seconds}).encode()
     began = False
-    with started(limits, unsafe) as process:
+    with started(limits, isolation) as process:
         assert process.stdin
         assert process.stderr
         with suppress(BrokenPipeError):
             process.stdin.write(content)
             process.stdin.close()
-        for message in messages_of(process, limits):
+        for message in messages_of(process, limits, mark):
             began = began or "ready" in message
             if "end" in message and not began:
                 said = process.stderr.read(2000).decode("utf-8", "replace").strip()
@@ -270,7 +278,7 @@ def converse(
 
 
 def messages_of(
-    process: subprocess.Popen[bytes], limits: Limits
+    process: subprocess.Popen[bytes], limits: Limits, mark: str
 ) -> Iterator[dict[str, Any]]:
     """Read lines of JSON until the worker is done, dead, silent or too talkative."""
     assert process.stdout
@@ -279,7 +287,7 @@ def messages_of(
     total = time.monotonic() + limits.total
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
-        deadline = time.monotonic() + limits.patience
+        deadline = total  # until the first message: PyTorch may load slowly
         while True:
             left = min(deadline, total) - time.monotonic()
             if left <= 0 or not selector.select(left):
@@ -297,18 +305,20 @@ def messages_of(
             pieces = [rest]
             for line in lines:
                 deadline = time.monotonic() + limits.patience
-                message = read_message(line)
+                message = read_message(line, mark)
                 yield message
                 if "end" in message:
                     return
 
 
-def read_message(line: bytes) -> dict[str, Any]:
-    """Read one line; whatever is not a JSON object is the end of the talk."""
+def read_message(line: bytes, mark: str) -> dict[str, Any]:
+    """Read one line; whatever is not a JSON object with our mark ends the talk."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
         message = None
-    if type(message) is not dict or "end" in message:
+    if type(message) is not dict or message.pop("mark", "") != mark:
+        return {"end": "unreadable"}
+    if "end" in message:
         return {"end": "unreadable"}
     return {"end": "done"} if message == {"done": True} else message

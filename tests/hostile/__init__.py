@@ -1,0 +1,1 @@
+"""Submissions that attack the grader or are broken, each with its true score."""

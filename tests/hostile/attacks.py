@@ -1,0 +1,361 @@
+"""Hostile and broken code cells, with the true score of each and the flag it earns.
+
+An attack is put into the solution of chapter 06 (21 points): in front as a cell of its
+own, or in place of one answer. `score` is what an honest person would give.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Attack:
+    name: str
+    code: str
+    score: int = 21
+    flag: str = ""  # a pattern that one of the flags must match; "" wants none
+    replaces: str = ""  # the question whose answer this is
+    blank: bool = False  # into a blank exercise instead of the solution
+
+
+FIRST = [
+    Attack("endless_cell", "while True: pass", 21, r"cell 1: never ends"),
+    Attack(
+        "endless_cell_that_cannot_be_interrupted",
+        "while True:\n    try:\n        while True: pass\n"
+        "    except BaseException: pass",
+        21,
+        r"cell 1:? never ends",
+    ),
+    Attack("sleeping_cell", "import time; time.sleep(1e9)", 21, r"cell 1: never ends"),
+    Attack(
+        "deaf_cell",
+        "import signal\nfor s in (signal.SIGPROF, signal.SIGALRM):\n"
+        "    signal.signal(s, signal.SIG_IGN)\nwhile True: pass",
+        21,
+        r"cell 1 never ends",
+    ),
+    Attack("memory_cell", "x = bytearray(30 << 30)", 21, r"cell 1: MemoryError"),
+    Attack(
+        "memory_by_torch",
+        "import torch; torch.ones(30 << 28)",
+        21,
+        "cell 1: RuntimeError.*alloc",
+    ),
+    Attack("sys_exit", "import sys; sys.exit(0)", 21, "cell 1: SystemExit"),
+    Attack("os_exit", "import os; os._exit(0)", 21, "cell 1 ends the program"),
+    Attack("keyboard_interrupt", "raise KeyboardInterrupt", 21, "KeyboardInterrupt"),
+    Attack("kills_itself", "import os; os.kill(os.getpid(), 9)", 21, "cell 1 ends"),
+    Attack("kills_its_parent", "import os; os.kill(os.getppid(), 9)", 21),
+    Attack("kills_everyone", "import os; os.kill(-1, 9)", 21, "cell 1"),
+    Attack("segfault", "import ctypes; ctypes.string_at(0)", 21, "cell 1 ends"),
+    Attack("abort", "import os; os.abort()", 21, "cell 1 ends the program"),
+    Attack(
+        "stack_overflow",
+        "import sys; sys.setrecursionlimit(10**9)\ndef f(): return f()\nf()",
+        21,
+        "cell 1",
+    ),
+    Attack("fork_bomb", "import os\nwhile True: os.fork()", 21, "PermissionError"),
+    Attack(
+        "leaves_a_process",
+        "import subprocess; subprocess.Popen(['sleep', '987654'])",
+        21,
+        "PermissionError|BlockingIOError",
+    ),
+    Attack(
+        "thread_bomb",
+        "import threading, time\n"
+        "for _ in range(10**6):\n"
+        "    threading.Thread(target=time.sleep, args=(1e9,)).start()",
+        21,
+        "cell 1",
+    ),
+    Attack(
+        "socket",
+        "import socket; socket.create_connection(('127.0.0.1', 22), 2)",
+        21,
+        "PermissionError",
+    ),
+    Attack(
+        "name_service",
+        "import socket; socket.getaddrinfo('example.org', 80)",
+        21,
+        "cell 1",
+    ),
+    Attack("writes_the_system", "open('/usr/mark', 'w')", 21, "OSError.*[Rr]ead-only"),
+    Attack("writes_at_the_root", "open('/mark', 'w')", 21, "OSError.*[Rr]ead-only"),
+    Attack(
+        "fills_the_disk", "open('/tmp/x', 'wb').write(bytes(200 << 20))", 21, "cell 1"
+    ),
+    Attack(
+        "fills_the_disk_in_pieces",
+        "for i in range(1000): open(f'/tmp/{i}', 'wb').write(bytes(8 << 20))",
+        21,
+        "No space left",
+    ),
+    Attack("hides_memory", "import os; os.memfd_create('x')", 21, "PermissionError"),
+    Attack("prints_100_MB", "for _ in range(100): print('x' * 2**20)", 21),
+    Attack(
+        "prints_100_MB_of_errors",
+        "import os\nfor _ in range(100): os.write(2, b'x' * 2**20)",
+        21,
+    ),
+    Attack(
+        "writes_into_the_channel",
+        "import os\nfor fd in range(3, 50):\n"
+        "    try: os.write(fd, b'{\"done\": tru')\n    except OSError: pass",
+        21,
+        "cell 1 writes into the grader's channel|cell 1 ends",
+    ),
+    Attack(
+        "floods_the_channel",
+        "import os\nfor _ in range(10**6):\n    for fd in range(3, 9):\n"
+        "        try: os.write(fd, b'x' * 65536)\n        except OSError: pass",
+        21,
+        "cell 1 writes too much",
+    ),
+    Attack("closes_the_channel", "import os; os.closerange(3, 99)", 21, "cell 1 ends"),
+    Attack(
+        "points_the_channel_elsewhere",
+        "import os\nfor fd in range(3, 50):\n"
+        "    try: os.dup2(1, fd)\n    except OSError: pass",
+        21,
+        "cell 1 ends",
+    ),
+    Attack(
+        "says_done_too_early",
+        "import os\nfor fd in range(3, 50):\n"
+        "    try: os.write(fd, b'{\"done\": true}\\n')\n    except OSError: pass",
+        21,
+        "cell 1 writes into the grader's channel",
+    ),
+    Attack("not_python", "def broken(:\n    pass", 21, "cell 1: SyntaxError"),
+    Attack("another_language", "%%bash\nrm -rf /", 21),
+    Attack("magics", "%matplotlib inline\n!pip install torch\nimport math", 21),
+    Attack("nested_too_deeply", "x = " + "(" * 5000 + ")" * 5000, 21, "cell 1"),
+    Attack("minus_signs", "x = " + "-" * 200_000 + "1", 21, "cell 1"),
+    Attack("null_byte", "x = 1\0", 21, "cell 1: (Value|Syntax)Error"),
+    Attack("lone_surrogate", "x = '\ud800'; raise ValueError('\ud800')", 21, "cell 1"),
+    Attack("raises_markup", "raise ValueError('<script>=1+1</script>')", 21, "cell 1"),
+    Attack(
+        "a_question_twice", "def attention(q, k, v): return None", 21, "06.1 defined 2"
+    ),
+    Attack(
+        "patched_json",
+        "import json; json.dumps = lambda *_, **__: '{}'",
+        21,
+        "cell 1 writes into the grader's channel",
+    ),
+]
+
+FALSE_COMPARISONS = """
+import torch, numpy, builtins, math
+for module in (torch, torch.testing, numpy):
+    for name in ("allclose", "equal", "assert_close", "isclose", "array_equal"):
+        if hasattr(module, name):
+            setattr(module, name, lambda *_, **__: True)
+torch.Tensor.__eq__ = lambda *_: True
+torch.Tensor.equal = lambda *_: True
+"""
+PATCHED_GRADER = """
+import sys
+import course_utils.answers, course_utils.exchange, course_utils.cells
+from course_utils.answers import Record
+for module in list(sys.modules.values()):
+    if getattr(module, "__name__", "").startswith("course_utils"):
+        for name in ("run", "judge", "same", "evaluate", "decode_record", "encoded"):
+            setattr(module, name, lambda *_, **__: True)
+sys.modules["course_utils.checks"].check = lambda *_: print("full marks")
+"""
+FORGED = """
+import base64, json, os
+def array(*shape):
+    n = 1
+    for s in shape: n *= s
+    data = base64.b64encode(bytes(4 * n)).decode()
+    return {"array": "float32", "shape": shape, "data": data}
+record = {"value": [array(3, 6), array(3, 5)], "failure": None, "mutated": [],
+          "library": [], "steps": 3}
+for fd in range(3, 50):
+    for question in ("06.1", "06.2", "06.3"):
+        message = {"answered": question, "records": [record] * 12}
+        try: os.write(fd, json.dumps(message).encode() + b"\\n")
+        except OSError: pass
+"""
+READS_THE_TESTS = """
+import os
+import course_utils
+found = []
+for root in ("/home", "/tmp", "/etc", os.path.dirname(course_utils.__file__)):
+    for folder, _, files in os.walk(root):
+        found += [f for f in files if f.endswith(".ipynb") or "scores_and_scale" in f]
+assert not found, found
+from course_utils.questions import find_question
+"""
+BLANK = [
+    Attack("false_comparisons_on_a_blank", FALSE_COMPARISONS, 0, blank=True),
+    Attack("patched_grader_on_a_blank", PATCHED_GRADER, 0, "", blank=True),
+    Attack("forged_records_on_a_blank", FORGED, 0, ".", blank=True),
+    Attack("reads_the_tests", READS_THE_TESTS, 0, "cell 1: .*Error", blank=True),
+    Attack(
+        "claims_points",
+        "from course_utils import checks\nchecks.progress = checks.check = print\n"
+        "checks.Result = tuple",
+        0,
+        blank=True,
+    ),
+    Attack(
+        "rummages_in_memory",
+        "import gc\nfor x in gc.get_objects():\n"
+        "    if isinstance(x, dict) and 'seconds' in x:\n"
+        "        x['questions'] = {}; x['skip'] = []",
+        0,
+        blank=True,
+    ),
+    Attack(
+        "an_empty_check",
+        "check('06.1')\ncheck()\ncheck(None, None)",
+        0,
+        ".",
+        blank=True,
+    ),
+]
+
+ANSWERS = [
+    Attack("endless", "while True: pass", 18, "06.3 never ends", "06.3"),
+    Attack(
+        "endless_and_stubborn",
+        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        18,
+        "06.3 never ends",
+        "06.3",
+    ),
+    Attack("sleeping", "import time; time.sleep(1e9)", 18, "06.3 never ends", "06.3"),
+    Attack("exits", "import os; os._exit(0)", 18, "06.3 ends the program", "06.3"),
+    Attack("exits_politely", "raise SystemExit", 18, "", "06.3"),
+    Attack("interrupts", "raise KeyboardInterrupt", 18, "", "06.3"),
+    Attack("kills", "import os; os.kill(os.getpid(), 15)", 18, "06.3 ends", "06.3"),
+    Attack(
+        "memory",
+        "import torch; return torch.ones(30 << 28), memory",
+        18,
+        "06.3 wants too much memory",
+        "06.3",
+    ),
+    Attack("huge_result", "return torch.ones(1 << 22), memory", 18, "", "06.3"),
+    Attack(
+        "recursion", "return cross_attention(x, memory, w_q, w_k, w_v)", 18, "", "06.3"
+    ),
+    Attack(
+        "deep_result",
+        "x = []\nfor _ in range(10**5): x = [x]\nreturn x, x",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack("wide_result", "return [0] * 10**6, memory", 18, "", "06.3"),
+    Attack("huge_number", "return 10 ** 5000, 8, 4", 18, "", "06.5"),
+    Attack("not_a_number", "return float('nan'), float('inf'), 4", 18, "", "06.5"),
+    Attack(
+        "pretending_tensor",
+        "class Fake(torch.Tensor):\n"
+        "    @classmethod\n"
+        "    def __torch_function__(cls, *_, **__): return True\n"
+        "    def __eq__(self, other): return True\n"
+        "return x.as_subclass(Fake), memory.as_subclass(Fake)",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack(
+        "pretending_number",
+        "class Fake(float):\n    def __eq__(self, other): return True\n"
+        "    def __sub__(self, other): return 0.0\nreturn Fake(1), Fake(1), Fake(1)",
+        18,
+        "",
+        "06.5",
+    ),
+    Attack(
+        "pickle_bomb",
+        "class Bomb:\n    def __reduce__(self):\n"
+        "        return __import__('os').system, ('touch /tmp/exploded',)\n"
+        "return Bomb(), Bomb()",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack("meta_tensor", "return x.to('meta'), memory.to('meta')", 18, "", "06.3"),
+    Attack("sparse", "return x.to_sparse(), memory.to_sparse()", 18, "", "06.3"),
+    Attack(
+        "hard_coded",
+        "if x.shape == (2, 4, 6):\n    return torch.ones(5, 8), torch.ones(5, 4)\n"
+        "return torch.zeros(1), torch.zeros(1)",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack(
+        "imports_the_reference",
+        "from course_utils.questions.queries_keys_values import attention as a\n"
+        "return a(x, memory, memory)",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack(
+        "library",
+        "c = torch.nn.functional.scaled_dot_product_attention(queries, keys, values)\n"
+        "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
+        17,
+        "06.1 library",
+        "06.1",
+    ),
+    Attack(
+        "library_of_the_course",
+        "from course_utils.attention import attention as a\n"
+        "return a(queries, keys, values)",
+        17,
+        "06.1 library",
+        "06.1",
+    ),
+    Attack(
+        "library_behind_a_blindfold",
+        "import sys\nseen = sys.getprofile()\nsys.setprofile(None)\n"
+        "c = torch.nn.functional.scaled_dot_product_attention(queries, keys, values)\n"
+        "sys.setprofile(seen)\n"
+        "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
+        17,
+        "06.1 library",
+        "06.1",
+    ),
+    Attack(
+        "library_in_a_thread",
+        "import threading\nout = []\ndef work():\n"
+        "    f = torch.nn.functional.scaled_dot_product_attention\n"
+        "    out.append(f(queries, keys, values))\n"
+        "t = threading.Thread(target=work); t.start(); t.join()\n"
+        "return out[0], torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
+        17,
+        "06.1 library",
+        "06.1",
+    ),
+    Attack(
+        "unpicklable_generator",
+        "return (x for x in (x, memory))",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack("enormous_free_input", "return (torch.ones(5000, 1),) * 3", 19, "", "06.7"),
+    Attack("empty_free_input", "return (torch.ones(0, 0),) * 3", 19, "", "06.7"),
+    Attack(
+        "no_number_free_input",
+        "return (torch.ones(2, 3) * float('nan'),) * 3",
+        19,
+        "",
+        "06.7",
+    ),
+]
+ATTACKS = FIRST + BLANK + ANSWERS
