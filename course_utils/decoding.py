@@ -40,7 +40,7 @@ class Decoded(NamedTuple):
 def evaluating(model: Any) -> Iterator[None]:
     """Switch dropout and gradients off for a while, and put things back after.
 
-    Tensors made inside cannot be trained on: copy what is returned (`clone`) outside.
+    Tensors made inside cannot be trained on: make what is returned outside.
     """
     training = isinstance(model, nn.Module) and model.training
     try:
@@ -153,8 +153,8 @@ def beam_search(
             ended = ended.gather(1, parent) | (token == eos)
             tokens = torch.cat([tokens[rows, parent], token[:, :, None]], dim=-1)
             state = select_rows(state, (rows * n_beams + parent).flatten())
-        scores, winner = (log_p / lengths**length_penalty).max(dim=-1)
-    return Beams(tokens[rows[:, 0], winner, 1:].clone(), scores.clone())
+    scores, winner = (log_p / lengths**length_penalty).max(dim=-1)
+    return Beams(tokens[rows[:, 0], winner, 1:], scores)
 
 
 # ------------------------------------------------------------------------- sampling

@@ -101,6 +101,15 @@ def test_a_fully_blocked_row_gives_zeros_and_finite_gradients():
     assert (queries.grad[:, 0] != 0).any()
 
 
+@pytest.mark.filterwarnings("ignore:Anomaly Detection")
+def test_a_fully_blocked_row_makes_no_nan_even_on_the_way():
+    scores = torch.randn(2, 3, requires_grad=True)
+    mask = torch.tensor([[True, True, False], [False, False, False]])
+    with torch.autograd.detect_anomaly():
+        masked_softmax(scores, mask).square().sum().backward()
+    assert scores.grad.isfinite().all()
+
+
 def test_a_blocked_key_has_no_influence():
     queries, keys, values = qkv()
     mask = torch.tensor([True, True, False, True, True])

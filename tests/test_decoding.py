@@ -205,6 +205,11 @@ def test_what_was_decoded_can_be_trained_on(name):
         model(SOURCE, tokens)[0].sum().backward()
 
 
+def test_what_was_generated_can_be_trained_on():
+    model = language_models()[1]
+    model(generate(model, torch.tensor([[3, 1]]), 4))[0].sum().backward()
+
+
 def test_bad_requests_are_refused():
     model = translators()["fixed"]
     with pytest.raises(ValueError, match=r"source has shape \(5,\).*source\[None\]"):
