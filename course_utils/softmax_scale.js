@@ -38,7 +38,7 @@ ui.circle(...point(state.d_k, most), 6, { fill: colour });
 const right = { "text-anchor": "end", fill: "muted" };
 if (!narrow) ui.text(from, h + 44, 1, { fill: "muted" });
 ui.text(from + wide, h + 44, `d_k = ${last}`, right);
-ui.text(from + wide, 58, "not scaled", { ...right, fill: "orange" });
+ui.text(from + wide, 28 + 0.42 * h, "not scaled", { ...right, fill: "orange" });
 ui.text(from + wide, 50 + h * (1 - data.scaled[widths.length - 1]), "scaled",
   { ...right, fill: "green" });
 ui.text(ui.width - 10, ui.height - 2, "line: median of 200 draws; dot: this draw", right);
