@@ -189,7 +189,7 @@ def cycle(
     score can prefer b for a, c for b and a for c at once: it serves all letters but one
     at best. Offset 0, the same letter, is the control, which it can do. Returns
     letters, contents and, for each asker, answer and gold place. Without asking nothing
-    beats `majority_chance(n_letters, n_contents)`. Taught in chapters 05 and 06.
+    beats `majority_chance(n_letters, n_contents)`. Used in chapters 05 and 06.
     """
     require_sizes(batch=batch, n_letters=n_letters, n_contents=n_contents)
     holders = shuffled(batch, n_letters, generator)
@@ -214,7 +214,7 @@ def associative_recall(
     Keys are all different; the asking token repeats one of them, with value `n_values`,
     a blank. Returns keys, values, answer, gold place; the distance looked back is
     `n_pairs - gold`. Guessing gets 1 / n_values, knowing the values but not the key
-    `majority_chance(n_pairs, n_values)`. Taught in chapter 06, which sweeps d_k with 16
+    `majority_chance(n_pairs, n_values)`. Used in chapter 06, which sweeps d_k with 16
     of 64 keys in sight, and in chapter 15, which compares layers that mix tokens.
     """
     require_sizes(batch=batch, n_pairs=n_pairs, n_keys=n_keys, n_values=n_values)
