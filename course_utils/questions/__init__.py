@@ -17,7 +17,10 @@ from typing import Any
 import numpy as np
 
 Args = tuple[Any, ...]
-CHAPTERS = {"06": ("queries_keys_values", "scores_and_scale")}
+CHAPTERS = {
+    "06": ("queries_keys_values", "scores_and_scale"),
+    "07": ("permutation_equivariance", "order_and_symmetry"),
+}
 
 
 @dataclass(frozen=True)
