@@ -198,12 +198,12 @@ def layer(x: Tensor, mix: Tensor) -> Tensor:
     return torch.tanh(mix @ x)
 
 
-def gap(mix: Tensor, x: Tensor, order: Tensor) -> Tensor:
-    return (layer(x[order], mix) - layer(x, mix)[order]).abs().max()
-
-
 def difference(mix: Tensor, x: Tensor, order: Tensor) -> Tensor:
     return layer(x[order], mix) - layer(x, mix)[order]
+
+
+def gap(mix: Tensor, x: Tensor, order: Tensor) -> float:
+    return difference(mix, x, order).abs().max().item()
 
 
 def draw_layer(rng: np.random.Generator) -> list[Args]:
@@ -266,8 +266,8 @@ GAP = Question(
         ),
         Mistake(
             "layer_moved_too",
-            "the layer's own matrix is reordered along with the tokens: then nothing "
-            "can ever show; its weights stay as they are",
+            "this is zero for every layer: as if the layer's own matrix were reordered "
+            "along with the tokens; its weights stay as they are",
             lambda m, x, o: (layer(x[o], m[o][:, o]) - layer(x, m)[o]).abs().max(),
         ),
         Mistake(
