@@ -128,6 +128,17 @@ def test_a_changed_file_changes_the_inputs(project: Path, change: str) -> None:
     assert inputs(notebook, project) != before
 
 
+def test_changed_code_changes_the_inputs_and_changed_prose_does_not(
+    project: Path,
+) -> None:
+    notebook = nbformat.read(project / "book" / "fruit.ipynb", as_version=4)
+    before = inputs(notebook, project)
+    notebook.cells[0].source = "# Other fruit"
+    assert inputs(notebook, project) == before
+    notebook.cells[1].source += " * 2"
+    assert inputs(notebook, project) != before
+
+
 @pytest.mark.parametrize("variable", ["COURSE_SEED", "COURSE_PRESET"])
 def test_another_seed_or_preset_changes_the_inputs(
     project: Path, variable: str, monkeypatch: pytest.MonkeyPatch
