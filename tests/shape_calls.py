@@ -10,32 +10,25 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from types import FrameType, ModuleType
 
 from jaxtyping import install_import_hook
 
+HERE = Path(find_spec("course_utils").origin).parent
 # `sequences` has a Protocol that can't be checked at run time; its own tests look at
 # the shapes.
-MODULES = [
-    "attention",
-    "batches",
-    "blocks",
-    "decoding",
-    "metrics",
-    "positions",
-    "rnn",
-    "scenes",
-    "tasks",
-    "training",
-    "transformer",
+STATING = [
+    path
+    for path in sorted(HERE.glob("*.py"))
+    if "[Tensor, " in path.read_text() and path.stem not in ("sequences", "shapes")
 ]
-names = [f"course_utils.{name}" for name in MODULES]
+names = [f"course_utils.{path.stem}" for path in STATING]
 with install_import_hook(names, "beartype.beartype"):
     import torch
     import torch.nn.functional as F
 
-    import course_utils
     from course_utils import (
         attention,
         batches,
@@ -45,12 +38,12 @@ with install_import_hook(names, "beartype.beartype"):
         positions,
         rnn,
         scenes,
+        symmetry,
         tasks,
         training,
         transformer,
     )
 
-HERE = Path(course_utils.__file__).parent
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
 SOURCE = torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]])
 TARGET = torch.tensor([[1, 3, 4, 5], [1, 6, 7, 0]])
@@ -60,9 +53,7 @@ generator = torch.Generator().manual_seed(0)
 def stating_shapes() -> set[str]:
     """Return `module.function` for every public one with a shape in its signature."""
     found = set()
-    for path in HERE.glob("*.py"):
-        if path.stem == "sequences":
-            continue
+    for path in STATING:
         scopes = [("", ast.parse(path.read_text()))]
         for prefix, scope in scopes:
             for node in scope.body:
@@ -92,6 +83,9 @@ def call_attention() -> None:
     attention.SelfAttention(D_MODEL, D_K, D_V)(x, attention.causal_mask(QUERY))
     mask = attention.padding_mask(SOURCE)
     attention.CrossAttention(D_MODEL, D_MODEL, D_K, D_V)(x, memory, mask)
+    symmetry.permutation_matrix([1, 2, 0])
+    symmetry.equivariance_gap(attention.basic_self_attention, x, [1, 2, 0])
+    symmetry.invariance_gap(lambda tokens: tokens.mean(-2), x, [1, 2, 0])
     module = attention.MultiHeadAttention(D_MODEL, HEADS)
     for need_weights in (False, True):
         module(x, causal=True, need_weights=need_weights)
