@@ -12,6 +12,7 @@ import linecache
 import sys
 import sysconfig
 import traceback
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -199,11 +200,17 @@ def same_arguments(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
-def run(answer: Any, args: tuple[Any, ...] = (), names: tuple[str, ...] = ()) -> Record:
+def run(
+    answer: Any,
+    args: tuple[Any, ...] = (),
+    names: tuple[str, ...] = (),
+    watched: bool = True,
+) -> Record:
     """Call an answer with plain arguments and record what came of it.
 
     An answer that is no function is its own value. What the answer raises is recorded,
-    not raised. Random numbers start from the same state in every call.
+    not raised. Random numbers start from the same state in every call. Watching costs
+    time, and is for questions that ask how the answer works.
     """
     if not callable(answer) and args and answer is not Ellipsis:
         return Record(failure=Failure("not_callable", type(answer).__name__))
@@ -213,7 +220,7 @@ def run(answer: Any, args: tuple[Any, ...] = (), names: tuple[str, ...] = ()) ->
         torch.manual_seed(0)
         try:
             if callable(answer):
-                with watch:
+                with watch if watched else nullcontext():
                     answer = answer(*given)
             value = to_plain(answer)
         except (Exception, SystemExit) as error:

@@ -11,6 +11,7 @@ import json
 import linecache
 import signal
 import sys
+import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -94,8 +95,11 @@ def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]
     records: list[Any] = []
     with time_limit(seconds):
         try:
+            names, watched = tuple(question["arguments"]), question["watched"]
+            if watched:  # let it import what it needs first: that is slow when watched
+                run(answer, tuple(cases[0]), names, watched=False)
             for args in cases:
-                record = run(answer, tuple(args), tuple(question["arguments"]))
+                record = run(answer, tuple(args), names, watched)
                 records.append(encoded(record))
         except TimeUpError:
             failure = Failure("time")
@@ -159,4 +163,4 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
     for identifier, question in questions.items():
         if question["answer"] in space and identifier not in done:
             check(identifier, space[question["answer"]])
-    send(done=True)
+    send(done=round(time.process_time(), 2))

@@ -15,8 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from course_utils.answers import run
-from course_utils.judging import Result, expectations, judge
+from course_utils.judging import Result, ask, expectations, judge
 from course_utils.questions import CHAPTERS, chapter_questions, find_question
 
 PUBLIC_SEED = "public"
@@ -28,7 +27,7 @@ def verdict(identifier: str, answer: Any, seed: int | str = PUBLIC_SEED) -> Resu
     """Run an answer on a seed's inputs and judge what came of it."""
     question = find_question(identifier)
     cases, _ = expectations(question, seed)
-    records = [run(answer, case.args, question.arguments) for case in cases]
+    records = [ask(question, answer, case) for case in cases]
     return judge(question, seed, records)
 
 

@@ -83,6 +83,7 @@ class Examination:
             question.id: {
                 "answer": question.answer,
                 "arguments": question.arguments,
+                "watched": question.watched,
                 "cases": [encode(case.args) for case in self.cases[question.id]],
             }
             for question in questions

@@ -79,7 +79,12 @@ def expectations(
 ) -> tuple[list[Case], list[Record]]:
     """Return a seed's cases, and what the reference makes of them."""
     cases = question.cases(seed)
-    return cases, [run(question.reference, c.args, question.arguments) for c in cases]
+    return cases, [ask(question, question.reference, case) for case in cases]
+
+
+def ask(question: Question, answer: Any, case: Case) -> Record:
+    """Run an answer on one case of its question."""
+    return run(answer, case.args, question.arguments, question.watched)
 
 
 # --------------------------------------------------------------- the generic sentences
@@ -225,7 +230,7 @@ def find_equal(
         warnings.simplefilter("ignore")  # some mistakes are deprecated besides
         for mistake in question.mistakes:
             if all(
-                same_record(run(mistake.wrong, case.args, question.arguments), record)
+                same_record(ask(question, mistake.wrong, case), record)
                 for case, record in zip(cases, records)
             ):
                 return mistake.id, mistake.hint

@@ -246,10 +246,10 @@ def sandbox_problem() -> str | None:
         machine = platform.machine()
         return f"the sandbox knows {known}, not {machine}; grade there, {advice}"
     try:
-        messages = list(converse({"cells": [], "skip": [], "questions": {}}, Limits()))
+        *_, last = converse({"cells": [], "skip": [], "questions": {}}, Limits())
     except SandboxError as error:
         return f"{error}; run where bubblewrap may make user namespaces, {advice}"
-    return None if {"end": "done"} in messages else "the sandbox ends its worker early"
+    return None if last["end"] == "done" else "the sandbox ends its worker early"
 
 
 def converse(
@@ -321,4 +321,6 @@ def read_message(line: bytes, mark: str) -> dict[str, Any]:
         return {"end": "unreadable"}
     if "end" in message:
         return {"end": "unreadable"}
-    return {"end": "done"} if message == {"done": True} else message
+    if message.keys() == {"done"}:
+        return {"end": "done", "processor": message["done"]}
+    return message

@@ -13,7 +13,7 @@ from course_utils.examiner import examine, judge_all
 from course_utils.questions import chapter_questions
 from course_utils.sandbox import Limits
 from course_utils.submissions import Notebook
-from tests.hostile.attacks import ATTACKS, Attack
+from hostile.attacks import ATTACKS, Attack
 from tools.exercises import exercise_of
 from tools.files import read
 

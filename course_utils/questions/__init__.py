@@ -96,6 +96,11 @@ class Question:
     def points(self) -> int:
         return sum(part.points for part in self.parts)
 
+    @property
+    def watched(self) -> bool:
+        """Whether it matters how the answer comes by its result."""
+        return self.primitives or any(part.steady for part in self.parts)
+
     def cases(self, seed: int | str) -> list[Case]:
         """Draw the inputs of a seed: every part's cases, then the probes.
 
