@@ -8,12 +8,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from hostile.attacks import ATTACKS, Attack
 
 from course_utils.examiner import examine, judge_all
 from course_utils.questions import chapter_questions
 from course_utils.sandbox import Limits
 from course_utils.submissions import Notebook
-from hostile.attacks import ATTACKS, Attack
 from tools.exercises import exercise_of
 from tools.files import read
 

@@ -227,7 +227,8 @@ ANSWERS = [
     Attack("endless", "while True: pass", 18, "06.3 never ends", "06.3"),
     Attack(
         "endless_and_stubborn",
-        "while True:\n    try:\n        while True: pass\n    except BaseException: pass",
+        "while True:\n    try:\n        while True: pass\n"
+        "    except BaseException: pass",
         18,
         "06.3 never ends",
         "06.3",
