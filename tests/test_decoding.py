@@ -198,6 +198,7 @@ def test_decoding_that_fails_restores_training_mode():
 @NAMES
 def test_what_was_decoded_can_be_trained_on(name):
     model = translators()[name]
+    assert not beam_search(model, SOURCE, 5, BOS, EOS).scores.is_inference()
     for tokens in (
         greedy(model, SOURCE, 5, BOS, EOS).tokens,
         beam_search(model, SOURCE, 5, BOS, EOS).tokens,
