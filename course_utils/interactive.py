@@ -26,8 +26,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-import numpy as np
-
 from course_utils.plots import COLOURS, COLOURS_DARK
 
 # --------------------------------------------------------------------------- controls
@@ -154,6 +152,11 @@ def _own(file: str) -> str:
     return files("course_utils").joinpath(file).read_text(encoding="utf-8")
 
 
+def script_of(module: str) -> str:
+    """The JavaScript beside a module of `widgets`: `script_of(__name__)`."""
+    return _own(f"widgets/{module.rpartition('.')[2]}.js")
+
+
 def palette_css() -> str:
     """The palette as CSS variables: light, and dark where the page or its reader is."""
     light, dark = (
@@ -170,21 +173,21 @@ def palette_css() -> str:
     )
 
 
-def _plain(data: Any) -> Any:
+def plain(data: Any) -> Any:
     """Tensors and arrays as lists, numbers to four digits, to keep pages small."""
     if hasattr(data, "tolist"):
         data = data.tolist()
     if isinstance(data, Mapping):
-        return {str(key): _plain(value) for key, value in data.items()}
+        return {str(key): plain(value) for key, value in data.items()}
     if isinstance(data, (list, tuple)):
-        return [_plain(value) for value in data]
+        return [plain(value) for value in data]
     return float(f"{data:.4g}") if isinstance(data, float) else data
 
 
 def _script_json(data: Any) -> str:
     """JSON that can stand inside a script element whatever text it holds."""
     try:
-        text = json.dumps(_plain(data), allow_nan=False, separators=(",", ":"))
+        text = json.dumps(plain(data), allow_nan=False, separators=(",", ":"))
     except ValueError:
         raise ValueError(
             "the data of a widget holds NaN or infinity, which a page can't show; "
@@ -239,138 +242,4 @@ def widget(
         f"document.querySelectorAll('[id=\"{name}\"]').forEach("
         f"(root)=>courseWidget(root,data,script));\n}})();</script></div>",
         " ".join(alt.split()),
-    )
-
-
-# -------------------------------------------------------------------- ready to be used
-
-
-def softmax_scale(
-    name: str = "softmax-scale", n_keys: int = 10, largest: int = 1024
-) -> Widget:
-    """Watch the softmax saturate as d_k grows, and the scale prevent it.
-
-    One query and `n_keys` keys with independent standard normal entries; weights =
-    softmax(q . k_j), divided by sqrt(d_k) or not. Used in chapter 06.
-    """
-    if n_keys < 2 or largest < 2:
-        raise ValueError(
-            f"softmax_scale got n_keys = {n_keys}, largest = {largest}; expected at "
-            "least two keys and a d_k of at least 2."
-        )
-    widths = [2**power for power in range(largest.bit_length())]
-    draw = np.random.default_rng(0).standard_normal
-    products = draw((200, 1, widths[-1])) * draw((200, n_keys, widths[-1]))
-    scores = products.cumsum(-1)[..., [width - 1 for width in widths]]
-    medians = {}
-    for label, divisor in (("plain", 1.0), ("scaled", np.sqrt(widths))):
-        powers = np.exp((scores - scores.max(1, keepdims=True)) / divisor)
-        medians[label] = np.median((powers / powers.sum(1, keepdims=True)).max(1), 0)
-    return widget(
-        name,
-        f"One query, {n_keys} keys: what the softmax does as d_k grows",
-        [
-            slider("d_k", "d_k", widths, value=min(64, widths[-1])),
-            toggle("scaled", "divide the scores by √d_k"),
-            button("again", "Draw again"),
-        ],
-        data={"keys": n_keys, "widths": widths, **medians},
-        script=_own("softmax_scale.js"),
-        alt="Bars of the attention weights of one random query over random keys. "
-        "Without the scale the scores have a standard deviation of about √d_k: at 64 "
-        "one key takes nearly all the weight and the softmax has hardly any gradient "
-        "left. With the scores divided by √d_k the weights stay spread at every d_k.",
-        height=260,
-    )
-
-
-def attention_matrix(
-    name: str,
-    weights: Any,
-    query_labels: Sequence[str],
-    key_labels: Sequence[str],
-    title: str,
-    alt: str,
-) -> Widget:
-    """Choose a query and see where it looks: its row of weights shades the keys.
-
-    `weights` is `(query, key)`, or a dict of such arrays (layers, heads, models) to
-    choose from. Taught in chapter 03.
-    """
-    choices = dict(weights) if isinstance(weights, Mapping) else {"": weights}
-    if not choices:
-        raise ValueError(
-            f"widget {name!r} got an empty dict of weights; give one array."
-        )
-    expected = (len(query_labels), len(key_labels))
-    for label, array in choices.items():
-        rows = _plain(array)
-        shape = (len(rows), *{len(row) for row in rows})
-        if shape != expected:
-            raise ValueError(
-                f"weights {label!r} of widget {name!r} have shape {shape}, expected "
-                f"(query, key) = {expected}: one row per query label, one column per "
-                "key label."
-            )
-    controls = [tokens("query", "Query", query_labels)]
-    if len(choices) > 1:
-        controls.insert(0, select("which", "Weights of", list(choices)))
-    longest = max(len(label) for label in key_labels)
-    return widget(
-        name,
-        title,
-        controls,
-        data={
-            "weights": choices,
-            "queries": list(query_labels),
-            "keys": list(key_labels),
-        },
-        script=_own("attention_matrix.js"),
-        alt=alt,
-        height=26 * len(query_labels) + 26 + min(6 * longest, 70),
-    )
-
-
-def token_order(
-    name: str = "token-order",
-    words: Sequence[str] = ("the", "dog", "bites", "the", "man"),
-) -> Widget:
-    """Drag words into another order and see whether their outputs follow.
-
-    One head of self-attention with random weights, alone, with a causal mask or with
-    positions: max |A(PX) - P A(X)| by word, and for the mean. Used in chapter 07.
-    """
-    if len(words) < 2:
-        raise ValueError(
-            f"token_order got {len(words)} words, expected two or more to reorder."
-        )
-    draw = np.random.default_rng(3).standard_normal
-    vectors = {word: draw(4) for word in words}  # a word that comes twice is the same
-    angles = np.arange(len(words))[:, None] * np.array([1.0, 0.3])
-    return widget(
-        name,
-        "Drag the words (or choose one and press an arrow key)",
-        [
-            select(
-                "layer",
-                "Attention",
-                ["alone", "with a causal mask", "with positions"],
-            ),
-            button("shuffle", "Shuffle"),
-            button("back", "First order"),
-        ],
-        data={
-            "words": list(words),
-            "x": [vectors[word] for word in words],
-            "positions": np.concatenate([np.sin(angles), np.cos(angles)], axis=1),
-            "w_q": draw((4, 3)) * 0.4,
-            "w_k": draw((4, 3)),
-            "w_v": draw((4, 3)) * 0.4,
-        },
-        script=_own("token_order.js"),
-        alt="The words of a sentence, each with its output of an attention layer as "
-        "bars, and the mean of all outputs. Attention alone: in whatever order the "
-        "words stand, each keeps its output and the mean does not change. With a "
-        "causal mask or with positions the outputs change with the order.",
-        height=232,
     )

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import re
 import shutil
 from html.parser import HTMLParser
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from course_utils import interactive
+import course_utils
 from course_utils.interactive import button, select, slider, toggle, tokens, widget
+from course_utils.widgets.attention_matrix import attention_matrix
+from course_utils.widgets.softmax_scale import softmax_scale
 
 ALT = "One bar as high as the probability of heads."
 
@@ -38,7 +43,7 @@ def data_of(made) -> object:
 
 
 def test_the_same_widget_is_the_same_text():
-    assert interactive.softmax_scale().html == interactive.softmax_scale().html
+    assert softmax_scale().html == softmax_scale().html
 
 
 def test_two_widgets_on_a_page_share_no_id_and_no_radio_group():
@@ -51,7 +56,7 @@ def test_two_widgets_on_a_page_share_no_id_and_no_radio_group():
 
 
 def test_data_can_not_close_its_script():
-    made = interactive.attention_matrix(
+    made = attention_matrix(
         "evil",
         [[1.0]],
         ["</script><b>"],
@@ -85,7 +90,7 @@ def test_a_widget_says_its_alt_text_where_scripts_do_not_run():
 
 
 def test_widgets_are_small():
-    assert len(interactive.softmax_scale().html) < 24_000
+    assert len(softmax_scale().html) < 24_000
 
 
 @pytest.mark.parametrize(
@@ -102,13 +107,13 @@ def test_widgets_are_small():
         (lambda: slider("d", "d", []), "nothing to choose from"),
         (lambda: slider("d", "d", [1, 2], value=3), "starts at 3"),
         (lambda: toggle("a-b", "x"), "not a JavaScript name"),
-        (lambda: interactive.softmax_scale(n_keys=1), "at least two keys"),
+        (lambda: softmax_scale(n_keys=1), "at least two keys"),
         (
-            lambda: interactive.attention_matrix("m", {}, ["a"], ["b"], "t", ALT),
+            lambda: attention_matrix("m", {}, ["a"], ["b"], "t", ALT),
             "empty dict",
         ),
         (
-            lambda: interactive.attention_matrix("m", [[1, 0]], ["a"], ["b"], "t", ALT),
+            lambda: attention_matrix("m", [[1, 0]], ["a"], ["b"], "t", ALT),
             r"shape \(1, 2\), expected \(query, key\) = \(1, 1\)",
         ),
     ],
@@ -169,3 +174,18 @@ def test_drawn_elements_are_pressed_dragged_and_set(tmp_path):
         assert "at 70,90" in says.inner_text()
         assert page.locator("svg").get_attribute("role") == "group"
         chromium.close()
+
+
+WIDGETS = sorted((Path(course_utils.__file__).parent / "widgets").glob("*.py"))
+
+
+@pytest.mark.parametrize("path", WIDGETS, ids=lambda path: path.stem)
+def test_a_widget_has_its_function_and_its_script_beside_it(path):
+    if path.stem == "__init__":
+        assert {p.with_suffix(".js") for p in WIDGETS} - {
+            path.with_suffix(".js")
+        } == set(path.parent.glob("*.js"))
+        return
+    module = importlib.import_module(f"course_utils.widgets.{path.stem}")
+    assert callable(getattr(module, path.stem))
+    assert "Used in chapter" in inspect.getdoc(getattr(module, path.stem))

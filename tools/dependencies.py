@@ -138,6 +138,16 @@ def modules_used(code: str, root: Path) -> set[str]:
     return used
 
 
+def data_files(root: Path, modules: set[Path]) -> set[Path]:
+    """The package's files that are not Python and that these modules could read.
+
+    A file named as a module beside it (`token_order.js`) belongs to that module alone.
+    """
+    found = (path for path in package_files(root) if path.suffix != ".py")
+    owners = {path: path.with_suffix(".py") for path in found}
+    return {p for p, owner in owners.items() if owner in modules or not owner.exists()}
+
+
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
     """The cells that run."""
     return [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -168,7 +178,7 @@ def inputs(notebook: NotebookNode, root: Path) -> dict[str, str]:
     modules = module_names(root)
     files = {modules[name] for name in used}
     if used:
-        files |= {p for p in package_files(root) if p.suffix != ".py"}
+        files |= data_files(root, files)
     files.add(root / "requirements.txt")
     cells = [[cell.source, sorted(tags(cell))] for cell in code_cells(notebook)]
     return (
