@@ -53,6 +53,7 @@ def parsed(source: str) -> ast.Module:
 
 
 def described(error: BaseException) -> str:
+    """Put an exception in one line of bounded length."""
     return f"{type(error).__name__}: {error}"[:300]
 
 

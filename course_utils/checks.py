@@ -56,6 +56,7 @@ def show(text: str, markup: str) -> None:
 
 
 def count(points: int, most: int) -> str:
+    """Say points in words: "2 of 4 points"."""
     return f"{points} of {most} point{'s' if most != 1 else ''}"
 
 
@@ -89,6 +90,7 @@ def marked_up(text: str) -> str:
 
 
 def colour(points: int, most: int) -> str:
+    """The colour of a score: done, partly done, missing."""
     return DONE if points == most else PARTLY if points else MISSING
 
 

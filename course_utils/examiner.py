@@ -62,6 +62,7 @@ class Attempt:
 
 
 def cell_number(value: Any) -> int:
+    """Take a cell's number from the sandbox, or refuse what is none."""
     if type(value) is not int or not 0 <= value < 10_000:
         raise ValueError("not the number of a cell")
     return value

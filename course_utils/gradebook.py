@@ -36,6 +36,7 @@ def row_of(
 
 
 def digest(*parts: str) -> str:
+    """Name texts by a fingerprint, unlike for unlike texts."""
     return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
 
 

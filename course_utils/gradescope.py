@@ -98,6 +98,7 @@ def lock(source: Path, results: Path) -> None:
 
 
 def main() -> None:
+    """Grade the submission that Gradescope laid out, and write its results."""
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("chapter")
     options.add_argument("--root", type=Path, default=Path("/autograder"))

@@ -177,6 +177,7 @@ def merge(options: argparse.Namespace) -> None:
 
 
 def seed_of(options: argparse.Namespace) -> str:
+    """The secret of the hidden inputs, from the option or the environment."""
     secret = options.seed or os.environ.get("COURSE_GRADING_SEED", "")
     if not secret:
         raise ValueError(
@@ -235,6 +236,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the command line; returns the exit code."""
     options = parser().parse_args(arguments)
     try:
         options.run(options)

@@ -33,6 +33,7 @@ def page(title: str, body: str) -> str:
 
 
 def text(value: object) -> str:
+    """Escape a value for a page; what stands in backticks becomes code."""
     return re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(str(value)))
 
 
@@ -106,6 +107,7 @@ def class_page(rows: list[Row]) -> str:
 
 
 def losers(rows: list[Row], question: str) -> list[Row]:
+    """The rows that lost points in a question."""
     found = [row for row in rows if question in row["questions"]]
     return [
         row

@@ -136,6 +136,7 @@ def library_path() -> list[str]:
 
 
 def worker_command() -> list[str]:
+    """The command that starts a worker, with no site of its own."""
     python = os.path.realpath(sys.executable)
     return [python, "-S", "-s", "-B", str(PACKAGE / "worker.py")]
 
@@ -170,6 +171,7 @@ def bubblewrap_command(limits: Limits, seccomp: int) -> list[str]:
 
 
 def worker_environment() -> dict[str, str]:
+    """All that a worker sees of the environment."""
     return {
         "OMP_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",

@@ -78,6 +78,7 @@ def import_torch_quickly() -> None:
 
 
 def main() -> None:
+    """Read the request, close every way out, limit the process, serve."""
     request = json.loads(sys.stdin.buffer.read())
     channel = os.dup(1)
     nothing = os.open(os.devnull, os.O_RDWR)
