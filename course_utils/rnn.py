@@ -186,20 +186,106 @@ class AttentionState(NamedTuple):
     """What `Seq2SeqAttention` carries from one step to the next."""
 
     encoder_states: Float[Tensor, "batch source two_d_hidden"]
-    keys: Float[Tensor, "batch source d_hidden"]
+    keys: Float[Tensor, "batch source d_score"]
     mask: Bool[Tensor, "batch 1 source"]
     decoder_state: Float[Tensor, "batch d_hidden"]
+
+
+class AdditiveAttention(nn.Module):
+    """Let a decoder's state look at the source: Bahdanau's score with its weights.
+
+    a_t = softmax(v^T tanh(W s_{t-1} + U h_j)), c_t = sum_j a_tj h_j. The keys U h are
+    the same at every step: make them once, with `attention.key(encoder_states)`.
+    Taught in chapter 03.
+    """
+
+    def __init__(self, d_query: int, d_key: int, d_score: int):
+        super().__init__()
+        self.query = nn.Linear(d_query, d_score)
+        self.key = nn.Linear(d_key, d_score, bias=False)
+        self.v = nn.Parameter(torch.empty(d_score).uniform_(-1, 1) / d_score**0.5)
+
+    def forward(
+        self,
+        decoder_state: Float[Tensor, "batch d_query"],
+        encoder_states: Float[Tensor, "batch source d_key"],
+        keys: Float[Tensor, "batch source d_score"],
+        mask: Bool[Tensor, "batch 1 source"],
+    ) -> tuple[Float[Tensor, "batch d_key"], Float[Tensor, "batch source"]]:
+        """Return the context and the weights of one step."""
+        queries = self.query(decoder_state)[:, None]
+        weights = masked_softmax(additive_scores(queries, keys, self.v), mask)
+        context = weights @ encoder_states
+        return context.squeeze(1), weights.squeeze(1)
+
+
+class FirstState(nn.Module):
+    """Choose the decoder's first state s_0 from the ends of the encoder's two readers.
+
+    "zeros", "last" (where the forward reader ended) or "projection" (tanh of a learned
+    map of both ends). Taught in chapter 03.
+    """
+
+    def __init__(self, d_hidden: int, kind: str = "projection"):
+        super().__init__()
+        if kind not in ("zeros", "last", "projection"):
+            raise ValueError(
+                f"first_state is {kind!r}, expected 'zeros', 'last' or 'projection'."
+            )
+        self.kind = kind
+        if kind == "projection":
+            self.projection = nn.Linear(2 * d_hidden, d_hidden)
+
+    def forward(
+        self, summary: Float[Tensor, "batch two_d_hidden"]
+    ) -> Float[Tensor, "batch d_hidden"]:
+        """Return s_0, given [forward_last; backward_first]."""
+        if self.kind == "projection":
+            return torch.tanh(self.projection(summary))
+        last = summary.chunk(2, dim=-1)[0]
+        return last if self.kind == "last" else torch.zeros_like(last)
+
+
+class AttentionDecoder(nn.Module):
+    """Write a translation word by word, looking at the source before each.
+
+    c_t from `AdditiveAttention` with s_{t-1}, s_t = GRU([y_{t-1}; c_t], s_{t-1}), and
+    the next word from s_t, c_t and y_{t-1}. Taught in chapter 03.
+    """
+
+    def __init__(self, n_target: int, d_embedding: int, d_hidden: int, pad: int = 0):
+        super().__init__()
+        self.embedding = nn.Embedding(n_target, d_embedding, padding_idx=pad)
+        self.attention = AdditiveAttention(d_hidden, 2 * d_hidden, d_hidden)
+        self.cell = nn.GRUCell(d_embedding + 2 * d_hidden, d_hidden)
+        self.readout = Readout(d_hidden, 2 * d_hidden, d_embedding, n_target)
+
+    def look(
+        self, token: Float[Tensor, "batch d_embedding"], state: AttentionState
+    ) -> tuple[Tensor, Tensor, AttentionState]:
+        """Attend with s_{t-1}, then take the recurrent step: context, weights, s_t."""
+        encoder_states, keys, mask, decoder_state = state
+        context, weights = self.attention(decoder_state, encoder_states, keys, mask)
+        decoder_state = self.cell(torch.cat([token, context], -1), decoder_state)
+        return context, weights, state._replace(decoder_state=decoder_state)
+
+    def step(
+        self, token: Int[Tensor, "batch"], state: AttentionState
+    ) -> tuple[
+        Float[Tensor, "batch n_target"], AttentionState, Float[Tensor, "batch source"]
+    ]:
+        """Read one target token; return the next one's logits and where it looked."""
+        embedded = self.embedding(token)
+        context, weights, state = self.look(embedded, state)
+        return self.readout(state.decoder_state, context, embedded), state, weights
 
 
 class Seq2SeqAttention(nn.Module):
     """Translate with Bahdanau's attention: look at the source again for every word.
 
-    e_tj = v^T tanh(W s_{t-1} + U h_j), a_t = softmax(e_t), c_t = sum_j a_tj h_j,
-    s_t = GRU([y_{t-1}; c_t], s_{t-1}). The keys U h are made once; only what needs
-    s_{t-1} is in the loop. Taught in chapter 03.
-
-    `first_state` chooses s_0: "zeros", "last" (where the forward reader ended) or
-    "projection" (tanh of a learned map of both readers' ends).
+    A `GRUEncoder` reads, `FirstState` chooses s_0, an `AttentionDecoder` writes. Only
+    what needs s_{t-1} is in the loop; all steps are read out at once. Taught in
+    chapter 03.
     """
 
     def __init__(
@@ -212,44 +298,15 @@ class Seq2SeqAttention(nn.Module):
         pad: int = 0,
     ):
         super().__init__()
-        if first_state not in ("zeros", "last", "projection"):
-            raise ValueError(
-                f"first_state is {first_state!r}, expected 'zeros', 'last' or "
-                "'projection'."
-            )
-        self.first_state = first_state
         self.encoder = GRUEncoder(n_source, d_embedding, d_hidden, pad)
-        if first_state == "projection":
-            self.projection = nn.Linear(2 * d_hidden, d_hidden)
-        self.embedding = nn.Embedding(n_target, d_embedding, padding_idx=pad)
-        self.query = nn.Linear(d_hidden, d_hidden)
-        self.key = nn.Linear(2 * d_hidden, d_hidden, bias=False)
-        self.v = nn.Parameter(torch.empty(d_hidden).uniform_(-1, 1) / d_hidden**0.5)
-        self.decoder = nn.GRUCell(d_embedding + 2 * d_hidden, d_hidden)
-        self.readout = Readout(d_hidden, 2 * d_hidden, d_embedding, n_target)
+        self.first_state = FirstState(d_hidden, first_state)
+        self.decoder = AttentionDecoder(n_target, d_embedding, d_hidden, pad)
 
     def start(self, source: Int[Tensor, "batch source"]) -> AttentionState:
         """Read the source once: its states, their keys, and the decoder's s_0."""
-        encoder_states, summary, mask = self.encoder(source)
-        last = summary.chunk(2, dim=-1)[0]
-        if self.first_state == "projection":
-            first = torch.tanh(self.projection(summary))
-        else:
-            first = last if self.first_state == "last" else torch.zeros_like(last)
-        keys = self.key(encoder_states)
-        return AttentionState(encoder_states, keys, mask[:, None], first)
-
-    def look(
-        self, token: Float[Tensor, "batch d_embedding"], state: AttentionState
-    ) -> tuple[Tensor, Tensor, AttentionState]:
-        """Attend with s_{t-1}, then take the recurrent step: context, weights, s_t."""
-        encoder_states, keys, mask, decoder_state = state
-        queries = self.query(decoder_state)[:, None]
-        weights = masked_softmax(additive_scores(queries, keys, self.v), mask)
-        context = (weights @ encoder_states).squeeze(1)
-        decoder_state = self.decoder(torch.cat([token, context], -1), decoder_state)
-        state = AttentionState(encoder_states, keys, mask, decoder_state)
-        return context, weights.squeeze(1), state
+        states, summary, mask = self.encoder(source)
+        keys = self.decoder.attention.key(states)
+        return AttentionState(states, keys, mask[:, None], self.first_state(summary))
 
     def forward(
         self,
@@ -259,15 +316,13 @@ class Seq2SeqAttention(nn.Module):
         Float[Tensor, "batch target n_target"], Float[Tensor, "batch target source"]
     ]:
         """Return the logits of every next token, teacher-forced, and the weights."""
-        state, tokens = self.start(source), self.embedding(target_in)
-        contexts, weights, states = [], [], []
+        state, tokens = self.start(source), self.decoder.embedding(target_in)
+        steps = []
         for token in tokens.unbind(1):
-            context, weight, state = self.look(token, state)
-            contexts.append(context)
-            weights.append(weight)
-            states.append(state.decoder_state)
-        logits = self.readout(torch.stack(states, 1), torch.stack(contexts, 1), tokens)
-        return logits, torch.stack(weights, 1)
+            context, weights, state = self.decoder.look(token, state)
+            steps.append((state.decoder_state, context, weights))
+        states, contexts, weights = (torch.stack(part, 1) for part in zip(*steps))
+        return self.decoder.readout(states, contexts, tokens), weights
 
     def step(
         self, token: Int[Tensor, "batch"], state: AttentionState
@@ -275,9 +330,7 @@ class Seq2SeqAttention(nn.Module):
         Float[Tensor, "batch n_target"], AttentionState, Float[Tensor, "batch source"]
     ]:
         """Read one target token; return the next one's logits and where it looked."""
-        embedded = self.embedding(token)
-        context, weights, state = self.look(embedded, state)
-        return self.readout(state.decoder_state, context, embedded), state, weights
+        return self.decoder.step(token, state)
 
 
 class GRULanguageModel(nn.Module):

@@ -156,7 +156,7 @@ def test_decoder_states_begin_as_the_name_says():
     _, summary, _ = last.encoder(SOURCE)
     assert torch.equal(last.start(SOURCE).decoder_state, summary[:, :6])
     _, summary, _ = projection.encoder(SOURCE)
-    expected = torch.tanh(projection.projection(summary))
+    expected = torch.tanh(projection.first_state.projection(summary))
     assert torch.equal(projection.start(SOURCE).decoder_state, expected)
     with pytest.raises(ValueError, match="'first', expected 'zeros', 'last'"):
         Seq2SeqAttention(11, 13, first_state="first")
