@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.attention import masked_softmax
-from course_utils.shapes import Bool, Float, Int, shape_of
+from course_utils.shapes import Bool, Float, Int, require_additive, shape_of
 
 
 def gru_step(
@@ -49,12 +49,7 @@ def additive_scores(
     e_tj = v^T tanh(W s_{t-1} + U h_j), given the projected `queries` W s and `keys`
     U h. Taught in chapter 03.
     """
-    if queries.shape[-1] != keys.shape[-1] or v.shape != keys.shape[-1:]:
-        raise ValueError(
-            f"queries {shape_of(queries)}, keys {shape_of(keys)} and v {shape_of(v)} "
-            "differ in their last axis; project states and annotations to the width "
-            "of v first."
-        )
+    require_additive(queries, keys, v)
     return torch.tanh(queries[:, :, None] + keys[:, None]) @ v
 
 

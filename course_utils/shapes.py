@@ -32,6 +32,7 @@ __all__ = [
     "Float",
     "Int",
     "Shaped",
+    "require_additive",
     "require_mask",
     "require_qkv",
     "require_sequence",
@@ -101,6 +102,30 @@ def require_qkv(
             "batch (and head) axes."
         ) from None
     require_mask(mask, (*batch, queries.shape[-2], keys.shape[-2]))
+
+
+def require_additive(queries: Tensor, keys: Tensor, v: Tensor) -> None:
+    """Refuse projected queries, keys and v that additive scores can't be made of.
+
+    Used in chapter 03.
+    """
+    for name, tensor in (("queries", queries), ("keys", keys)):
+        if tensor.dim() != 3:
+            raise ValueError(
+                f"{name} has shape {shape_of(tensor)}, expected (batch, token, "
+                "d_score); one state per example alone is `s[:, None]`."
+            )
+    if queries.shape[-1] != keys.shape[-1] or v.shape != keys.shape[-1:]:
+        raise ValueError(
+            f"queries {shape_of(queries)}, keys {shape_of(keys)} and v {shape_of(v)} "
+            "differ in their last axis; project states and annotations to the width "
+            "of v first."
+        )
+    if len(queries) != len(keys):
+        raise ValueError(
+            f"queries {shape_of(queries)} and keys {shape_of(keys)} differ in their "
+            "batch axis; every example asks its own source."
+        )
 
 
 def require_sequence(x: Tensor, d_model: int, name: str = "x") -> None:

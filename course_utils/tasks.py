@@ -49,7 +49,7 @@ def reverse(
 
     Ids are those of `Vocabulary(["abc…"])`, letters after the specials; as in
     `translation_batch` the source ends in <eos>, the target is <bos> … <eos>. Guessing
-    gets 1 / n_letters of the letters. Taught in chapter 03.
+    gets 1 / n_letters of the letters. Used in chapter 03.
     """
     require_sizes(batch=batch, length=length, n_letters=n_letters)
     letters = len(SPECIALS) + random_ids(n_letters, (batch, length), generator)
@@ -70,7 +70,7 @@ def keyword_sentences(
 
     Words 0 … n_fillers - 1 are fillers, the next n_classes * per_class keywords; the id
     after these is free for an erased word. Returns words, label, the keyword's place.
-    Guessing gets 1 / n_classes. Taught in chapter 03.
+    Guessing gets 1 / n_classes. Used in chapter 03.
     """
     require_sizes(batch=batch, n_words=n_words, n_fillers=n_fillers)
     require_sizes(n_classes=n_classes, per_class=per_class)

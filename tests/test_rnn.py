@@ -62,6 +62,13 @@ def test_additive_scores_refuse_widths_that_differ():
         additive_scores(torch.zeros(2, 3, 6), torch.zeros(2, 5, 6), torch.zeros(4))
 
 
+def test_additive_scores_refuse_a_missing_axis_and_another_batch():
+    with pytest.raises(ValueError, match=r"queries has shape \(2, 4\).*`s\[:, None\]`"):
+        additive_scores(torch.zeros(2, 4), torch.zeros(2, 5, 4), torch.zeros(4))
+    with pytest.raises(ValueError, match=r"\(3, 1, 4\).*\(2, 5, 4\).*its own source"):
+        additive_scores(torch.zeros(3, 1, 4), torch.zeros(2, 5, 4), torch.zeros(4))
+
+
 def test_flip_real_reverses_the_real_tokens_alone():
     x = torch.arange(10.0).view(2, 5, 1)
     flipped = flip_real(x, torch.tensor([5, 3]))[..., 0]
