@@ -19,6 +19,7 @@ from course_utils.shapes import (
     Bool,
     Float,
     Int,
+    require_heads,
     require_mask,
     require_qkv,
     require_sequence,
@@ -227,40 +228,64 @@ class KeyValueCache:
         return KeyValueCache(self.keys[rows], self.values[rows], self.length)
 
 
-class MultiHeadAttention(nn.Module):
-    """Several heads side by side, each with its own queries, keys and values.
+def split_heads(
+    x: Float[Tensor, "batch token width"], n_heads: int, parts: int = 1
+) -> tuple[Float[Tensor, "batch head token d_head"], ...]:
+    """Cut the features of every token into `parts` tensors of `n_heads` heads each.
 
-    H_h = attention(Q_h, K_h, V_h), output [H_1; …; H_H] W_O. Self-attention, or
-    cross-attention when `memory` is given. Taught in chapter 10.
+    Feature (p H + h) d + i of a token becomes feature i of its head h in part p: all of
+    part 0 comes first, and in it all of head 0. Taught in chapter 10.
+    """
+    if x.dim() != 3:
+        raise ValueError(f"x has shape {shape_of(x)}, expected (batch, token, width).")
+    require_heads(x.shape[-1], n_heads, parts)
+    return rearrange(x, "b t (p h d) -> p b h t d", p=parts, h=n_heads).unbind(0)
+
+
+def merge_heads(
+    context: Float[Tensor, "batch head token d_head"],
+) -> Float[Tensor, "batch token width"]:
+    """Put the heads of every token side by side again: [C_1, …, C_H].
+
+    Undoes `split_heads`. Taught in chapter 10.
+    """
+    if context.dim() != 4:
+        raise ValueError(
+            f"context has shape {shape_of(context)}, expected (batch, head, token, "
+            "d_head), as attention over split heads returns it."
+        )
+    return rearrange(context, "b h t d -> b t (h d)")
+
+
+class HeadProjections(nn.Module):
+    """The matrices of several heads: tokens into queries, keys and values, and back.
+
+    Q_h = X W_Q^h, K_h = Y W_K^h, V_h = Y W_V^h for all heads from one fused matrix, Y
+    being the memory, or X itself; `output` is W_O. Taught in chapter 10.
     """
 
     def __init__(self, d_model: int, n_heads: int, bias: bool = True):
         super().__init__()
-        if n_heads < 1 or d_model % n_heads:
-            raise ValueError(
-                f"d_model = {d_model} does not divide into {n_heads} heads of equal "
-                "width; choose n_heads among the divisors of d_model."
-            )
+        require_heads(d_model, n_heads)
         self.n_heads = n_heads
-        self.sizes = [d_model, 2 * d_model]
+        self.sizes = [d_model, 2 * d_model]  # rows of the queries, of keys and values
         self.qkv = nn.Linear(d_model, 3 * d_model, bias=bias)
         self.output = nn.Linear(d_model, d_model, bias=bias)
 
-    def split(
-        self, x: Float[Tensor, "batch token width"], parts: int
-    ) -> tuple[Float[Tensor, "batch head token d_head"], ...]:
-        """Cut the features into `parts` tensors of `n_heads` heads each."""
-        cut = rearrange(x, "b t (p h d) -> p b h t d", p=parts, h=self.n_heads)
-        return cut.unbind(0)
+    def rows(
+        self, x: Float[Tensor, "batch token d_model"], part: int
+    ) -> Float[Tensor, "batch token _"]:
+        """Use the rows of the queries alone (part 0), or of keys and values (1)."""
+        weight = self.qkv.weight.split(self.sizes)[part]
+        bias = None if self.qkv.bias is None else self.qkv.bias.split(self.sizes)[part]
+        return F.linear(x, weight, bias)
 
     def remember(
         self, memory: Float[Tensor, "batch key d_model"]
     ) -> tuple[Float[Tensor, "batch head key d_head"], ...]:
         """Make keys and values of a memory, once for all the queries to come."""
         require_sequence(memory, self.output.in_features, "memory")
-        weight = self.qkv.weight.split(self.sizes)[1]
-        bias = None if self.qkv.bias is None else self.qkv.bias.split(self.sizes)[1]
-        return self.split(F.linear(memory, weight, bias), 2)
+        return split_heads(self.rows(memory, 1), self.n_heads, parts=2)
 
     def project(
         self,
@@ -270,11 +295,17 @@ class MultiHeadAttention(nn.Module):
         """Make queries of `x`, keys and values of `memory` (or of `x` as well)."""
         require_sequence(x, self.output.in_features)
         if memory is None:
-            return self.split(self.qkv(x), 3)
-        weight = self.qkv.weight.split(self.sizes)[0]
-        bias = None if self.qkv.bias is None else self.qkv.bias.split(self.sizes)[0]
+            return split_heads(self.qkv(x), self.n_heads, parts=3)
         asked = memory if isinstance(memory, tuple) else self.remember(memory)
-        return (*self.split(F.linear(x, weight, bias), 1), *asked)
+        return (*split_heads(self.rows(x, 0), self.n_heads), *asked)
+
+
+class MultiHeadAttention(HeadProjections):
+    """Several heads side by side, each with its own queries, keys and values.
+
+    C_h = attention(Q_h, K_h, V_h), output [C_1, …, C_H] W_O. Self-attention, or
+    cross-attention when `memory` is given. Taught in chapter 10.
+    """
 
     def forward(
         self,
@@ -306,4 +337,4 @@ class MultiHeadAttention(nn.Module):
         context, weights = fused_attention(
             queries, keys, values, mask, causal, bias, need_weights
         )
-        return self.output(rearrange(context, "b h t d -> b t (h d)")), weights
+        return self.output(merge_heads(context)), weights

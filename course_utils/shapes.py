@@ -135,3 +135,16 @@ def require_sequence(x: Tensor, d_model: int, name: str = "x") -> None:
             f"{name} has shape {shape_of(x)}, expected (batch, token, {d_model}); "
             "a single sequence needs a batch axis: `x[None]`."
         )
+
+
+def require_heads(width: int, n_heads: int, parts: int = 1) -> None:
+    """Refuse numbers of heads (and of parts) into which a width can't be cut."""
+    for name, count in (("n_heads", n_heads), ("parts", parts)):
+        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
+            raise ValueError(f"{name} is {count!r}, expected a whole number from 1.")
+    if width < 1 or width % (parts * n_heads):
+        cut = f"{n_heads} heads" if parts == 1 else f"{parts} parts of {n_heads} heads"
+        raise ValueError(
+            f"a width of {width} does not divide into {cut} of equal width; choose "
+            "n_heads among its divisors."
+        )
