@@ -11,6 +11,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from course_utils.chance import require_sizes
 from course_utils.shapes import Float, Int, Shaped, shape_of
 
 
@@ -43,6 +44,7 @@ def sinusoidal(
     P[t, 2i] = sin(t / 10000^(2i/d_model)), P[t, 2i+1] = cos of the same angle: sines
     and cosines take turns. Taught in chapter 08.
     """
+    require_sizes(n_tokens=n_tokens)
     positions = torch.arange(n_tokens, device=device)
     angles = positions[:, None] * frequencies(d_model, device)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
@@ -56,16 +58,17 @@ class LearnedPositions(nn.Module):
 
     def __init__(self, max_length: int, d_model: int, std: float = 0.02):
         super().__init__()
+        require_sizes(max_length=max_length, d_model=d_model)
         self.table = nn.Parameter(torch.randn(max_length, d_model) * std)
 
     def forward(self, n_tokens: int, first: int = 0) -> Float[Tensor, "token d_model"]:
         """Return the rows of `n_tokens` positions, counted from `first`."""
         max_length = len(self.table)
-        if first + n_tokens > max_length:
+        if first < 0 or first + n_tokens > max_length:
             raise ValueError(
                 f"{first + n_tokens} tokens, but the table of positions was built for "
-                f"{max_length}; shorten the sequence or build it with a larger "
-                "max_length."
+                f"{max_length}, counted from 0 (first = {first}); shorten the sequence "
+                "or build it with a larger max_length."
             )
         return self.table[first : first + n_tokens]
 
@@ -73,7 +76,10 @@ class LearnedPositions(nn.Module):
 def distances(
     n_queries: int, n_keys: int, device: torch.device | None = None
 ) -> Int[Tensor, "query key"]:
-    """Return how far behind each query a key stands: D_ij = i - j, below 0 if ahead."""
+    """Return how far behind each query a key stands: D_ij = i - j, below 0 if ahead.
+
+    Taught in chapter 08.
+    """
     if n_queries < 1 or n_keys < n_queries:
         raise ValueError(
             f"{n_queries} queries and {n_keys} keys, expected at least one query and "
@@ -93,6 +99,7 @@ class RelativeBias(nn.Module):
 
     def __init__(self, n_heads: int, max_distance: int, scale: float = 1.0):
         super().__init__()
+        require_sizes(n_heads=n_heads, max_distance=max_distance)
         self.max_distance, self.scale = max_distance, scale
         self.table = nn.Parameter(torch.zeros(n_heads, 2 * max_distance + 1))
 
@@ -119,6 +126,7 @@ def alibi(
     the future is left to the causal mask. With `symmetric=True` it is |i - j|, which
     cannot tell a sequence from its mirror image. Taught in chapter 08.
     """
+    require_sizes(n_heads=n_heads)
     n_keys = n_queries if n_keys is None else n_keys
     heads = torch.arange(1, n_heads + 1, device=device)
     slopes = 2.0 ** (-8.0 * heads / n_heads)
@@ -130,7 +138,10 @@ def alibi(
 def rotations(
     positions: Int[Tensor, "token"], d_head: int
 ) -> Shaped[Tensor, "token pair"]:
-    """Return the turn of every position and pair as a complex number e^(i t w_i)."""
+    """Return the turn of every position and pair as a complex number e^(i t w_i).
+
+    Taught in chapter 08.
+    """
     angles = positions[:, None] * frequencies(d_head, positions.device)
     return torch.polar(torch.ones_like(angles), angles)
 
@@ -138,7 +149,11 @@ def rotations(
 def rotate(
     x: Float[Tensor, "*batch token d_head"], rotation: Shaped[Tensor, "token pair"]
 ) -> Float[Tensor, "*batch token d_head"]:
-    """Turn each pair of features in its plane: a complex product (x_2i + i x_2i+1)."""
+    """Turn each pair of features in its plane: a complex product.
+
+    (x_2i + i x_2i+1) e^(i t w_i), read as two real features again.
+    Taught in chapter 08.
+    """
     pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)).contiguous())
     return torch.view_as_real(pairs * rotation).flatten(-2).type_as(x)
 

@@ -244,7 +244,7 @@ def order_pairs(
 
     Row i + batch / 2 is row i with A and B exchanged, so a model that sees no order
     gives both the same answer and is right in exactly half. Returns tokens and labels,
-    1 where A comes first. Taught in chapter 08.
+    1 where A comes first. Used in chapters 07 and 08.
     """
     require_sizes(batch=batch, n_tokens=n_tokens, n_fillers=n_fillers)
     if batch % 2 or n_tokens < 2:
@@ -289,7 +289,7 @@ def previous_token(
 ) -> tuple[Tokens, Tokens]:
     """Say at every position which symbol came just before; at the first, `IGNORE`.
 
-    Guessing gets 1 / n_symbols. Taught in chapter 08.
+    Guessing gets 1 / n_symbols. Used in chapter 08.
     """
     require_sizes(batch=batch, n_tokens=n_tokens, n_symbols=n_symbols)
     symbols = random_ids(n_symbols, (batch, n_tokens), generator)

@@ -63,6 +63,22 @@ def test_a_sequence_longer_than_the_table_is_refused(n_tokens, first):
         LearnedPositions(6, 4)(n_tokens, first)
 
 
+def test_sizes_that_make_no_table_are_refused():
+    for make, name in (
+        (lambda: sinusoidal(0, 4), "n_tokens is 0"),
+        (lambda: LearnedPositions(0, 4), "max_length is 0"),
+        (lambda: LearnedPositions(4, -1), "d_model is -1"),
+        (lambda: RelativeBias(0, 4), "n_heads is 0"),
+        (lambda: RelativeBias(2, 0), "max_distance is 0"),
+        (lambda: alibi(0, 3), "n_heads is 0"),
+        (lambda: LearnedPositions(6, 4)(2, first=-1), r"counted from 0 \(first = -1\)"),
+        (lambda: RelativeBias(2, 3)(3, 2), "3 queries and 2 keys"),
+        (lambda: alibi(2, 3, 2), "3 queries and 2 keys"),
+    ):
+        with pytest.raises(ValueError, match=name):
+            make()
+
+
 def test_the_last_query_stands_at_the_last_key():
     assert distances(2, 4).tolist() == [[2, 1, 0, -1], [3, 2, 1, 0]]
     with pytest.raises(ValueError, match="3 queries and 2 keys"):
