@@ -42,6 +42,7 @@ with install_import_hook(names, "beartype.beartype"):
         tasks,
         training,
         transformer,
+        translation,
     )
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
@@ -116,6 +117,7 @@ def call_models() -> None:
     ]
     for model in translators:
         model(SOURCE, TARGET)
+        translation.translation_loss(model, SOURCE, TARGET)
         decoding.greedy(model, SOURCE, 2, 1, 2)
         decoding.beam_search(model, SOURCE, 2, 1, 2, n_beams=3)
     translators[-1](SOURCE, TARGET, need_weights=True)
