@@ -20,7 +20,7 @@ def majority_chance(n_tokens: int, n_values: int) -> float:
     """Say how often the most frequent of the values is the one that was asked for.
 
     E[max_v N_v] / n for n independent uniform values, the best that weights all alike
-    can do; E[max] = sum_{m < n} P(max > m), exactly, by counting. Taught in chapter 04.
+    can do; E[max] = sum_{m < n} P(max > m), exactly, by counting. Used in chapter 04.
     """
     require_sizes(n_tokens=n_tokens, n_values=n_values)
 

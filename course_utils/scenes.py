@@ -29,7 +29,7 @@ N_TEST = 500
 def digits(split: str) -> tuple[Float[Tensor, "scan 8 8"], Int[Tensor, "scan"]]:
     """Return the scans (0 white to 1 black) and labels of `"train"` or `"test"`.
 
-    Taught in chapter 04.
+    Used in chapter 04.
     """
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, expected 'train' or 'test'.")
@@ -86,7 +86,7 @@ def caption_scenes(
 
     Returns images, captions and gold cells. Digit d is word d + 4 (ids 0 to 3 are the
     specials of `Vocabulary`); a caption ends in <eos> and padding, and where no digit
-    is read the gold cell is -1. Taught in chapter 04.
+    is read the gold cell is -1. Used in chapter 04.
     """
     require_sizes(batch=batch, min_digits=min_digits, max_digits=max_digits)
     if not min_digits <= max_digits <= N_CELLS:

@@ -90,7 +90,7 @@ def marked_token(
     """Read the value of the one token that carries a mark.
 
     Returns values, marks (0 or 1), answer, the marked place. Without the marks nothing
-    beats `majority_chance(n_tokens, n_values)`. Taught in chapter 04.
+    beats `majority_chance(n_tokens, n_values)`. Used in chapter 04.
     """
     require_sizes(batch=batch, n_tokens=n_tokens, n_values=n_values)
     values = random_ids(n_values, (batch, n_tokens), generator)
@@ -100,23 +100,26 @@ def marked_token(
 
 
 class SlotWorld(NamedTuple):
-    """What stays the same in every batch of `slots`: a rotation, the slots' names."""
+    """What stays the same in every batch of `slots`: a rotation, names, a mark."""
 
     rotation: Float[Tensor, "width width"]
     names: Float[Tensor, "slot width"]
+    mark: Float[Tensor, "width"]
 
 
 def slot_world(generator: Generator, width: int = 32, n_slots: int = 64) -> SlotWorld:
-    """Draw the rotation R and the name vectors of the slots, once per experiment.
+    """Draw the rotation R, the slots' name vectors and the mark, once per experiment.
 
     R is uniform among the orthogonal matrices: QR of a normal matrix, with the signs of
     R's diagonal moved into Q (without that its trace leans to the negative, and a score
-    that ignores the rotation falls below chance). Taught in chapter 04.
+    that ignores the rotation falls below chance). Used in chapter 04.
     """
     require_sizes(width=width, n_slots=n_slots)
     q, r = torch.linalg.qr(torch.randn(width, width, generator=generator))
     return SlotWorld(
-        q * r.diagonal().sign(), torch.randn(n_slots, width, generator=generator)
+        q * r.diagonal().sign(),
+        torch.randn(n_slots, width, generator=generator),
+        torch.randn(width, generator=generator),
     )
 
 
@@ -135,12 +138,13 @@ def slots(
     Labels,
     Labels,
 ]:
-    """Ask for the value of one slot, in one of three ways.
+    """Ask for the value of one slot, in one of four ways.
 
     The query is, up to noise, the key of slot j (`"same"`), that key rotated, q = k_j R
-    (`"rotated"`), or the name of the place j whatever its key (`"slot"`). Returns
-    queries, keys, values, answer, j. Without looking at the query nothing beats
-    `majority_chance(n_slots, n_classes)`. Taught in chapter 04.
+    (`"rotated"`), the name of the place j whatever its key (`"slot"`), or nothing at
+    all: the key of slot j has the mark added to it (`"marked"`). Returns queries, keys,
+    values, answer, j. With equal weights nothing beats `majority_chance(n_slots,
+    n_classes)`. Used in chapter 04.
     """
     require_sizes(batch=batch, n_slots=n_slots, n_classes=n_classes)
     if n_slots > len(world.names):
@@ -157,11 +161,15 @@ def slots(
         "same": asked,
         "rotated": asked @ world.rotation,
         "slot": world.names[gold],
+        "marked": torch.zeros_like(asked),
     }
     if query not in kinds:
         raise ValueError(
             f"query is {query!r}, expected one of {', '.join(map(repr, kinds))}."
         )
+    if query == "marked":
+        is_gold = torch.nn.functional.one_hot(gold, n_slots)
+        keys = keys + is_gold[:, :, None] * world.mark
     queries = kinds[query] + noise * torch.randn(batch, width, generator=generator)
     return queries, keys, values, pick(values, gold), gold
 
