@@ -14,7 +14,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils.attention import KeyValueCache, MultiHeadAttention
-from course_utils.shapes import Bool, Float
+from course_utils.chance import require_sizes
+from course_utils.shapes import Bool, Float, require_sequence, shape_of
 
 # Weights of one block, and of a stack's layers: None where they were not asked for.
 SelfWeights = Float[Tensor, "batch head token key"] | None
@@ -29,6 +30,44 @@ ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
+def activation_named(name: str) -> Callable[[Tensor], Tensor]:
+    """Return the activation of that name, or say which there are."""
+    if name not in ACTIVATIONS:
+        raise ValueError(
+            f"activation is {name!r}, expected one of {sorted(ACTIVATIONS)}."
+        )
+    return ACTIVATIONS[name]
+
+
+def require_width(x: Tensor, d_model: int, name: str = "x") -> None:
+    """Refuse a tensor whose last axis is not `d_model` wide, naming what came."""
+    if x.dim() < 1 or x.shape[-1] != d_model:
+        raise ValueError(
+            f"{name} has shape {shape_of(x)}, expected (…, {d_model}): {d_model} "
+            "features in the last axis; transpose it, or build the layer as wide as "
+            "its input."
+        )
+
+
+def require_norm_order(order: str) -> None:
+    """Refuse anything but the two orders of norm and sum."""
+    if order not in ("pre", "post"):
+        raise ValueError(
+            f"norm is {order!r}, expected 'pre' (x + f(norm(x))) or 'post' "
+            "(norm(x + f(x)))."
+        )
+
+
+def require_same_shape(x: Tensor, found: Tensor) -> None:
+    """Refuse to add to the stream what would not fit, or would be broadcast."""
+    if x.shape != found.shape:
+        raise ValueError(
+            f"the layer found {shape_of(found)} for a stream of {shape_of(x)}; a "
+            "residual sum needs equal shapes: end the layer in a projection to d_model "
+            "and keep all tokens."
+        )
+
+
 def layer_norm(
     x: Float[Tensor, "*batch d_model"],
     gamma: Float[Tensor, "d_model"],
@@ -40,6 +79,8 @@ def layer_norm(
     gamma * (x - mean) / sqrt(variance + eps) + beta, over the features of one token,
     the variance divided by d_model. Taught in chapter 11.
     """
+    require_width(gamma, x.shape[-1], "gamma")
+    require_width(beta, x.shape[-1], "beta")
     centred = x - x.mean(dim=-1, keepdim=True)
     variance = centred.square().mean(dim=-1, keepdim=True)
     return gamma * centred / torch.sqrt(variance + eps) + beta
@@ -53,17 +94,15 @@ class FeedForward(nn.Module):
 
     def __init__(self, d_model: int, d_hidden: int, activation: str = "relu"):
         super().__init__()
-        if activation not in ACTIVATIONS:
-            raise ValueError(
-                f"activation is {activation!r}, expected one of {sorted(ACTIVATIONS)}."
-            )
-        self.activation = ACTIVATIONS[activation]
+        require_sizes(d_model=d_model, d_hidden=d_hidden)
+        self.activation = activation_named(activation)
         self.wide = nn.Linear(d_model, d_hidden)
         self.narrow = nn.Linear(d_hidden, d_model)
 
     def forward(
         self, x: Float[Tensor, "*batch d_model"]
     ) -> Float[Tensor, "*batch d_model"]:
+        require_width(x, self.wide.in_features)
         return self.narrow(self.activation(self.wide(x)))
 
 
@@ -75,11 +114,7 @@ class Residual(nn.Module):
 
     def __init__(self, d_model: int, order: str = "pre", dropout: float = 0.0):
         super().__init__()
-        if order not in ("pre", "post"):
-            raise ValueError(
-                f"norm is {order!r}, expected 'pre' (x + f(norm(x))) or 'post' "
-                "(norm(x + f(x)))."
-            )
+        require_norm_order(order)
         self.order = order
         self.norm = nn.LayerNorm(d_model)
         self.dropout = nn.Dropout(dropout)
@@ -90,6 +125,7 @@ class Residual(nn.Module):
 
     def after(self, x: Tensor, found: Tensor) -> Tensor:
         """Return the stream with what the layer found added to it."""
+        require_same_shape(x, found)
         total = x + self.dropout(found)
         return total if self.order == "pre" else self.norm(total)
 
@@ -124,6 +160,7 @@ class EncoderBlock(nn.Module):
         rotate: Callable[[Tensor], Tensor] | None = None,
         cache: KeyValueCache | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights]:
+        require_sequence(x, self.attention.output.in_features)
         found, weights = self.attention(
             self.around_attention.before(x),
             mask=mask,

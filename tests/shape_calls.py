@@ -43,6 +43,7 @@ with install_import_hook(names, "beartype.beartype"):
         training,
         transformer,
         translation,
+        wiring,
     )
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
@@ -108,6 +109,8 @@ def call_models() -> None:
     weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
     rnn.gru_step(torch.randn(2, 4), torch.randn(2, 6), *weights)
     blocks.layer_norm(torch.randn(2, 3, 4), torch.ones(4), torch.zeros(4))
+    examples = tasks.sort_tokens(4, generator, n_tokens=6, n_symbols=8)
+    wiring.profile(wiring.Sorter("post-norm", 2), *examples)
     translators = [
         rnn.Seq2Seq(11, 13, 5, 6),
         *(rnn.Seq2SeqAttention(11, 13, 5, 6, s) for s in ("zeros", "last")),
