@@ -34,6 +34,7 @@ with install_import_hook(names, "beartype.beartype"):
         batches,
         blocks,
         decoding,
+        leaks,
         metrics,
         positions,
         rnn,
@@ -88,6 +89,8 @@ def call_attention() -> None:
     symmetry.permutation_matrix([1, 2, 0])
     symmetry.equivariance_gap(attention.basic_self_attention, x, [1, 2, 0])
     symmetry.invariance_gap(lambda tokens: tokens.mean(-2), x, [1, 2, 0])
+    leaks.leak_test(attention.basic_self_attention, x).moved.any()
+    leaks.leak_test(lambda tokens: tokens.cumsum(-1), SOURCE)
     module = attention.MultiHeadAttention(D_MODEL, HEADS)
     for need_weights in (False, True):
         module(x, causal=True, need_weights=need_weights)
