@@ -19,9 +19,11 @@ import numpy as np
 Args = tuple[Any, ...]
 CHAPTERS = {
     "02": ("recurrent_translation", "fixed_vectors"),
+    "03": ("additive_attention", "alignment"),
     "06": ("queries_keys_values", "scores_and_scale"),
     "07": ("permutation_equivariance", "order_and_symmetry"),
     "08": ("position_encodings", "distance_and_order"),
+    "11": ("norm_and_residual", "stream_and_depth"),
 }
 
 
