@@ -96,7 +96,11 @@ def clean_cell(cell: NotebookNode, cell_id: str) -> NotebookNode:
         kept["tags"] = tags(cell)
     if cell.cell_type == "code":
         outputs = clean_outputs(cell.outputs) if CHECKED in tags(cell) else []
-        return new_code_cell(source, id=cell_id, metadata=kept, outputs=outputs)
+        # nbval takes a cell without a count for one that was never run
+        count = 1 if outputs else None
+        return new_code_cell(
+            source, id=cell_id, metadata=kept, outputs=outputs, execution_count=count
+        )
     if cell.cell_type == "raw":
         return new_raw_cell(source, id=cell_id, metadata=kept)
     clean = new_markdown_cell(source, id=cell_id, metadata=kept)
