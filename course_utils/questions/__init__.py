@@ -23,6 +23,7 @@ CHAPTERS = {
     "06": ("queries_keys_values", "scores_and_scale"),
     "07": ("permutation_equivariance", "order_and_symmetry"),
     "08": ("position_encodings", "distance_and_order"),
+    "09": ("masks", "masked_weights", "finding_leaks"),
     "11": ("norm_and_residual", "stream_and_depth"),
 }
 
