@@ -18,13 +18,38 @@ import numpy as np
 
 Args = tuple[Any, ...]
 CHAPTERS = {
+    "01": ("term_weights", "token_weights"),
     "02": ("recurrent_translation", "fixed_vectors"),
     "03": ("additive_attention", "alignment"),
+    "04": ("one_operator", "which_score", "hard_choices", "images_as_keys"),
+    "05": ("basic_self_attention", "symmetric_wishes"),
     "06": ("queries_keys_values", "scores_and_scale"),
     "07": ("permutation_equivariance", "order_and_symmetry"),
     "08": ("position_encodings", "distance_and_order"),
     "09": ("masks", "masked_weights", "finding_leaks"),
     "11": ("norm_and_residual", "stream_and_depth"),
+}
+# The exercise notebook of each chapter, as students hand it in.
+EXERCISES = {
+    name[:2]: name
+    for name in (
+        "01_static_weights",
+        "02_seq2seq_bottleneck",
+        "03_bahdanau_attention",
+        "04_attention_family",
+        "05_basic_self_attention",
+        "06_queries_keys_values",
+        "07_permutation_equivariance",
+        "08_positional_encodings",
+        "09_masking",
+        "10_multi_head",
+        "11_transformer_block",
+        "12_transformer",
+        "13_decoder_only",
+        "14_vision_and_cross_attention",
+        "15_cost_and_scaling",
+    )
+    if name[:2] in CHAPTERS
 }
 
 

@@ -1,0 +1,148 @@
+"""A question of chapter 09: weights for every row, and the rows that see nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.attention import masked_softmax as right_softmax
+from course_utils.questions import Args, Mistake, Output, Part, Question
+from course_utils.questions.queries_keys_values import normal, sizes
+
+# ------------------------------------------------------------------ 09.4 masked softmax
+
+
+def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    return right_softmax(scores, mask)
+
+
+def filled(number: float, dim: int = -1) -> Any:
+    """The softmax with a number written over what is blocked."""
+    return lambda s, m: torch.softmax(s.masked_fill(~m, number), dim=dim)
+
+
+def late(scores: Tensor, mask: Tensor) -> Tensor:
+    return torch.softmax(scores, dim=-1) * mask
+
+
+def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
+    rest = late(scores, mask)
+    return (rest / rest.sum(dim=-1, keepdim=True)).nan_to_num()
+
+
+def lowest(scores: Tensor, mask: Tensor) -> Tensor:
+    return filled(torch.finfo(scores.dtype).min)(scores, mask)
+
+
+def draw_masked(rng: np.random.Generator, *batch: int, blocked: bool = False) -> Args:
+    query, key = sizes(rng, 2, least=4)
+    mask = rng.random((query, key)) < 0.5
+    mask[np.arange(query), rng.integers(key, size=query)] = True
+    mask[np.arange(query), rng.permutation(query) % key] = False
+    mask[:, 0] = True
+    if blocked:
+        mask[1] = False
+    return normal(rng, *batch, query, key), mask
+
+
+def draw_extremes(rng: np.random.Generator) -> list[Args]:
+    """Half precision with a blocked row, and blocked keys that score 200 more.
+
+    In half precision four of eight keys are open and all scores are 0: then the
+    weights are exact, and it does not matter in which precision they were computed.
+    """
+    mask = np.stack([rng.permutation(np.arange(8) < 4) for _ in range(5)])
+    mask[2] = False
+    scores = np.zeros((5, 8), np.float16)
+    loud, open_mask = draw_masked(rng)
+    loud = loud + np.float32(200) * (~open_mask).astype(np.float32)
+    return [(scores, mask), (loud, open_mask)]
+
+
+SOFTMAX = Question(
+    id="09.4",
+    title="A masked softmax for every row",
+    answer="masked_softmax",
+    arguments=("scores", "mask"),
+    outputs=(Output("weights", "query key"),),
+    reference=masked_softmax,
+    next_step="write the body of `masked_softmax`; think of a row of the mask that is "
+    "False throughout.",
+    parts=(
+        Part("weights", 1, lambda rng: [draw_masked(rng), draw_masked(rng)]),
+        Part(
+            "a row with nothing to see",
+            1,
+            lambda rng: [draw_masked(rng, blocked=True)],
+            alone="right as long as every query may see something; what should one "
+            "receive that may see nothing?",
+        ),
+        Part(
+            "batch and heads",
+            1,
+            lambda rng: [draw_masked(rng, 2), draw_masked(rng, 2, 3, blocked=True)],
+            alone="right for one table, wrong when batch and head axes stand in front: "
+            "count axes from the end, and let the mask broadcast",
+        ),
+        Part("half precision, loud keys", 1, draw_extremes),
+    ),
+    mistakes=(
+        Mistake(
+            "nan",
+            "a row in which everything is blocked becomes NaN: all its scores are −∞, "
+            "and the softmax divides 0 by 0",
+            filled(-torch.inf),
+        ),
+        Mistake(
+            "minus_1e9",
+            "−1e9 is only a low score: where everything is blocked all are equally low "
+            "and share the weight, and half precision can't hold the number",
+            filled(-1e9),
+        ),
+        Mistake(
+            "lowest_number",
+            "the lowest number is still a number: where everything is blocked, all "
+            "scores are equal and everything is seen",
+            lowest,
+        ),
+        Mistake(
+            "zero_score",
+            "a blocked score is set to 0, and e⁰ = 1: 0 is a score like any other",
+            filled(0.0),
+        ),
+        Mistake(
+            "not_renormalised",
+            "the zeros come after the softmax, so the rows no longer sum to one, and "
+            "what is left still knows what was blocked",
+            late,
+        ),
+        Mistake(
+            "renormalised",
+            "the softmax runs over everything and is renormalised after: where a "
+            "blocked key scores much higher, the rest was already rounded to 0",
+            renormalised,
+        ),
+        Mistake(
+            "inverted",
+            "the allowed keys are blocked and the blocked ones seen: True means “may "
+            "attend”",
+            lambda s, m: right_softmax(s, ~m),
+        ),
+        Mistake(
+            "over_queries",
+            "the softmax runs over the queries, so that the columns sum to one: each "
+            "query shares out its own weight",
+            lambda s, m: filled(-torch.inf, dim=-2)(s, m).nan_to_num(),
+        ),
+        Mistake(
+            "mask_ignored",
+            "the mask is not used: these are the weights without it",
+            lambda s, m: torch.softmax(s, dim=-1),
+        ),
+    ),
+)
+
+QUESTIONS = (SOFTMAX,)
