@@ -17,9 +17,9 @@ from typing import Any
 from course_utils.examiner import examine, judge_all
 from course_utils.gradebook import write_whole
 from course_utils.judging import Result
-from course_utils.questions import chapter_questions, find_question
+from course_utils.questions import EXERCISES, chapter_questions, find_question
 from course_utils.sandbox import Isolation, Limits, sandbox_problem
-from course_utils.submissions import EXERCISES, find_submissions, read_notebook
+from course_utils.submissions import find_submissions, read_notebook
 
 PACKAGE = Path(__file__).parent
 SETUP = """#!/usr/bin/env bash

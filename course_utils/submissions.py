@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.exchange import plain_text
-from course_utils.questions import CHAPTERS
+from course_utils.questions import EXERCISES
 
 MAX_NOTEBOOK = 50_000_000  # bytes; figures in the outputs may be large
 MAX_CODE = 2_000_000  # characters of code
 MAX_CELLS = 2_000
 MAX_DEPTH = 4
-EXERCISES = {chapter: f"{chapter}_{names[0]}" for chapter, names in CHAPTERS.items()}
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,7 +11,12 @@ import torch
 
 from course_utils.checks import PUBLIC_SEED, verdict
 from course_utils.judging import expectations, judge
-from course_utils.questions import CHAPTERS, chapter_questions, find_question
+from course_utils.questions import (
+    CHAPTERS,
+    EXERCISES,
+    chapter_questions,
+    find_question,
+)
 
 SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
 QUESTIONS = [q for chapter in CHAPTERS for q in chapter_questions(chapter)]
@@ -51,6 +57,12 @@ def test_a_chapter_has_at_least_four_questions_numbered_in_order(chapter):
     found = [question.id for question in chapter_questions(chapter)]
     assert found == [f"{chapter}.{i + 1}" for i in range(len(found))]
     assert len(found) >= 4
+
+
+def test_every_chapter_with_questions_has_its_exercise_notebook():
+    assert EXERCISES.keys() == CHAPTERS.keys()
+    folder = Path(__file__).parents[1] / "exercises"
+    assert sorted(EXERCISES.values()) == sorted(p.stem for p in folder.glob("*.ipynb"))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.id)
