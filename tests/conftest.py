@@ -18,7 +18,8 @@ def missing(item: pytest.Item) -> str:
     if item.get_closest_marker("browser"):
         if not any(map(shutil.which, browsers)):
             return "there is no Chromium (apt-get install chromium)"
-        if not (ROOT / "_build" / "html" / "index.html").is_file():
+        site = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html"))
+        if not (site / "index.html").is_file():
             return "the site is not built (make book)"
     if item.get_closest_marker("sandbox") and not shutil.which("bwrap"):
         return "there is no bubblewrap (apt-get install bubblewrap)"
