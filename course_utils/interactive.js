@@ -82,6 +82,7 @@ function courseWidget(root, data, script) {
       element.setAttribute("role", "button");
       element.setAttribute("aria-label", label);
       element.dataset.key = key;
+      element.dataset.act = drag ? "drag" : "press";
       handles[key] = { press, drag, at, step };
     },
     say: (text) => { if (says.textContent !== text) says.textContent = text; },
