@@ -45,13 +45,16 @@ const place = (k) => [left + (ui.width - left - 8) * (k + half - 1) / (2 * half 
 ui.text(0, base - tall - 22, narrow ? "dot product by distance"
   : "dot product of two rows, by their distance", { "font-weight": 600 });
 ui.line(left, base - tall, ui.width - 8, base - tall);
-ui.text(left - 6, base - tall + 4, most, { ...muted, "text-anchor": "end" });
+ui.line(left, base, ui.width - 8, base);
+[[most, base - tall], [least, base]].forEach(([value, y]) =>
+  ui.text(left - 6, y + 4, `${Math.round(value)}`.replace("-", "\u2212"),
+    { ...muted, "text-anchor": "end" }));
 ui.line(place(0)[0], base, place(0)[0], base - tall);
 ui.curve(Array.from({ length: 8 * half - 7 }, (_, i) => place(i / 4 + 1 - half)),
   { stroke: "green" });
 ui.circle(...place(-state.k), 5, { fill: "none", stroke: "muted", "stroke-width": 2 });
 ui.circle(...place(state.k), 6, { fill: "orange" });
-ui.text(left, base + 18, 1 - half, muted);
+ui.text(left, base + 18, `\u2212${half - 1}`, muted);
 ui.text(place(0)[0], base + 18, "0", { ...muted, "text-anchor": "middle" });
 ui.text(ui.width - 8, base + 18, `${half - 1}`, { ...muted, "text-anchor": "end" });
 
