@@ -140,7 +140,7 @@ class Docstring(NamedTuple):
 def docstrings(modules: Iterable[str]) -> list[Docstring]:
     """Read the docstrings of top-level modules from their source, importing nothing.
 
-    Tests inside a package are left out. Taught in chapter 01.
+    Tests inside a package are left out. Used in chapter 01.
     """
     if isinstance(modules, str):
         raise ValueError(
@@ -200,7 +200,7 @@ def module_docstrings(
     """Return docstrings as (words, label): which of `MODULES` does each come from?
 
     Words that contain a module's name are removed, for they would be the answer; no
-    text comes twice. Some 2,300 documents. Taught in chapter 01.
+    text comes twice. Some 2,300 documents. Used in chapter 01.
     """
     if not 1 <= min_words <= max_words:
         raise ValueError(
@@ -227,7 +227,7 @@ class Vocabulary:
     """The two-way table between tokens and ids, for words as for characters.
 
     Ids 0 to 3 are padding, begin, end and unknown in every vocabulary of the course;
-    the tokens follow, the most frequent first. Taught in chapter 02.
+    the tokens follow, the most frequent first. Used in chapter 02.
     """
 
     def __init__(self, sequences: Iterable[Iterable[str]], min_count: int = 1):

@@ -18,7 +18,7 @@ import numpy as np
 
 Args = tuple[Any, ...]
 CHAPTERS = {
-    "01": ("term_weights", "token_weights"),
+    "01": ("term_weights", "cosine_search", "token_weights"),
     "02": ("recurrent_translation", "fixed_vectors"),
     "03": ("additive_attention", "alignment"),
     "04": ("one_operator", "which_score", "hard_choices", "images_as_keys"),

@@ -1,0 +1,132 @@
+"""The question of chapter 01 on search: cosines between a query and documents."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.questions import Args, Mistake, Output, Part, Question
+from course_utils.questions.queries_keys_values import first, normal, second, sizes
+
+# ------------------------------------------------------------------------ 01.3 search
+
+
+def ranked(scores: Tensor) -> tuple[Tensor, int]:
+    return scores, int(scores.argmax())
+
+
+def safe(lengths: Tensor) -> Tensor:
+    """Lengths to divide by: 1 where there is nothing to divide."""
+    return torch.where(lengths > 0, lengths, torch.ones_like(lengths))
+
+
+def search(query: Tensor, documents: Tensor) -> tuple[Tensor, int]:
+    lengths = documents.norm(dim=1) * query.norm()
+    return ranked(documents @ query / safe(lengths))
+
+
+def draw_search(rng: np.random.Generator, empty: bool = False) -> Args:
+    """Draw documents of very different lengths, the longest not the best match."""
+    documents, terms = sizes(rng, 2, least=4)
+    table = np.abs(normal(rng, documents, terms)) * (
+        rng.random((documents, terms)) < 0.7
+    )
+    query = np.abs(normal(rng, terms)) + np.float32(0.1)
+    table[0] = 3 * query  # the same direction: the best match, of middling length
+    table[1] = 40 * np.roll(query, 1) * (1 + np.arange(terms))  # long, another mixture
+    table[2:] += np.float32(0.05)
+    if empty:
+        table[2] = 0
+    order = rng.permutation(documents)
+    return query, table[order].astype(np.float32)
+
+
+SEARCH = Question(
+    id="01.3",
+    title="Search by cosine",
+    answer="search",
+    arguments=("query", "documents"),
+    outputs=(Output("scores", "document"), Output("best")),
+    reference=search,
+    next_step="one dot product for each document, divided by the two lengths.",
+    parts=(
+        Part(
+            "the scores",
+            2,
+            lambda rng: [draw_search(rng), draw_search(rng)],
+            view=first,
+        ),
+        Part("the best", 1, lambda rng: [draw_search(rng) for _ in range(3)], second),
+        Part(
+            "a document without known words",
+            1,
+            lambda rng: [draw_search(rng, empty=True)],
+            alone="right while every document holds something, wrong for a row of "
+            "zeros: it has no direction, and the question says what it scores",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "not_normalised",
+            "these are dot products: a long document scores high because it is long, "
+            "whatever it is about",
+            lambda q, d: ranked(d @ q),
+        ),
+        Mistake(
+            "query_not_normalised",
+            "the documents' lengths are divided out, the query's is not: the order is "
+            "right, but no score says how near to 1 it is",
+            lambda q, d: ranked(d @ q / safe(d.norm(dim=1))),
+        ),
+        Mistake(
+            "only_query_normalised",
+            "only the query's length is divided out: long documents still win by "
+            "being long",
+            lambda q, d: ranked(d @ q / q.norm()),
+        ),
+        Mistake(
+            "squared_lengths",
+            "the product is divided by squared lengths: the root is missing",
+            lambda q, d: ranked(d @ q / safe(d.square().sum(1) * q.square().sum())),
+        ),
+        Mistake(
+            "divided_by_sums",
+            "the rows are divided by their sums; the length of a vector is the root "
+            "of the sum of its squares",
+            lambda q, d: ranked(d @ q / safe(d.sum(1) * q.sum())),
+        ),
+        Mistake(
+            "columns_normalised",
+            "the lengths run down the columns, over documents; what is to be made "
+            "comparable are the rows",
+            lambda q, d: ranked(d / safe(d.norm(dim=0)) @ (q / q.norm())),
+        ),
+        Mistake(
+            "distance",
+            "this is one minus the cosine, a distance: the best match then has the "
+            "smallest number",
+            lambda q, d: (1 - search(q, d)[0], search(q, d)[1]),
+        ),
+        Mistake(
+            "worst",
+            "`best` is the place of the smallest score: the cosine is largest where "
+            "the directions agree",
+            lambda q, d: (search(q, d)[0], int(search(q, d)[0].argmin())),
+        ),
+        Mistake(
+            "score_for_place",
+            "`best` is the largest score itself; its place among the documents is "
+            "asked for",
+            lambda q, d: (search(q, d)[0], float(search(q, d)[0].max())),
+        ),
+        Mistake(
+            "zero_length",
+            "a row of zeros is divided by its length, zero by zero, which is not a "
+            "number, and it spoils the ranking too",
+            lambda q, d: ranked(d @ q / (d.norm(dim=1) * q.norm())),
+        ),
+    ),
+)
+
+QUESTIONS = (SEARCH,)
