@@ -18,7 +18,7 @@ Sentence = str | Sequence[str]
 Links = Collection[tuple[int, int]]
 
 
-def tokens_of(sentence: Sentence) -> list[str]:
+def words(sentence: Sentence) -> list[str]:
     """Return a sentence's tokens, whether it came as a list or as a string."""
     return sentence.split() if isinstance(sentence, str) else list(sentence)
 
@@ -41,8 +41,8 @@ def bleu(hypotheses: Sequence[Sentence], references: Sequence[Sentence]) -> floa
     require_pairs(hypotheses, references, "hypotheses and references")
     import sacrebleu
 
-    said = [" ".join(tokens_of(h)) for h in hypotheses]
-    wanted = [" ".join(tokens_of(r)) for r in references]
+    said = [" ".join(words(h)) for h in hypotheses]
+    wanted = [" ".join(words(r)) for r in references]
     return sacrebleu.corpus_bleu(said, [wanted], tokenize="none", force=True).score
 
 
@@ -54,7 +54,7 @@ def exact_match(
     Taught in chapter 02.
     """
     require_pairs(hypotheses, references, "hypotheses and references")
-    right = [tokens_of(h) == tokens_of(r) for h, r in zip(hypotheses, references)]
+    right = [words(h) == words(r) for h, r in zip(hypotheses, references)]
     return sum(right) / len(right)
 
 
@@ -68,8 +68,8 @@ def token_accuracy(
     require_pairs(hypotheses, references, "hypotheses and references")
     right = total = 0
     for hypothesis, reference in zip(hypotheses, references):
-        right += sum(a == b for a, b in zip(tokens_of(hypothesis), tokens_of(reference)))
-        total += len(tokens_of(reference))
+        right += sum(a == b for a, b in zip(words(hypothesis), words(reference)))
+        total += len(words(reference))
     if total == 0:
         raise ValueError("the references hold no token at all; nothing to compare.")
     return right / total
