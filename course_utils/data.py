@@ -32,7 +32,7 @@ def topics() -> dict[str, str]:
 def words(text: str) -> list[str]:
     """Cut a text into its words, in lower case: runs of letters and nothing else.
 
-    Taught in chapter 01.
+    Used in chapter 01.
     """
     return re.findall(r"[a-z]+", text.lower())
 
