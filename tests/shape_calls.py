@@ -39,6 +39,7 @@ with install_import_hook(names, "beartype.beartype"):
         positions,
         rnn,
         scenes,
+        scores,
         symmetry,
         tasks,
         training,
@@ -82,6 +83,14 @@ def call_attention() -> None:
     attention.attention(queries, keys, values, mask)
     attention.attention(queries[0], keys[0], values[0])
     attention.basic_self_attention(keys)
+    for score in (
+        scores.dot_scores,
+        scores.scaled_dot_scores,
+        scores.LocationScore(D_K, KEY),
+        scores.GeneralScore(D_K, D_K),
+        scores.AdditiveScore(D_K, D_K, 7),
+    ):
+        scores.attend(queries, keys, values, score, mask)
     x, memory = torch.randn(BATCH, QUERY, D_MODEL), torch.randn(BATCH, KEY, D_MODEL)
     attention.SelfAttention(D_MODEL, D_K, D_V)(x, attention.causal_mask(QUERY))
     mask = attention.padding_mask(SOURCE)

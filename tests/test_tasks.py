@@ -157,6 +157,18 @@ def test_each_query_finds_its_slot_by_its_own_rule(query: str) -> None:
     assert torch.equal(values[torch.arange(2000), gold], answers)
 
 
+def test_a_marked_key_is_found_without_the_query_and_not_with_it() -> None:
+    world = tasks.slot_world(generator())
+    queries, keys, values, answers, gold = tasks.slots(
+        2000, generator(1), world, "marked"
+    )
+    assert share((keys @ world.mark).argmax(1) == gold) > 0.99
+    by_query = (keys @ queries[:, :, None]).argmax(1)[:, 0]
+    assert share(by_query == gold) < 0.25
+    assert abs(queries.std() - 0.3) < 0.01
+    assert torch.equal(values[torch.arange(2000), gold], answers)
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_rotation_keeps_lengths_and_does_not_lean(seed: int) -> None:
     rotation = tasks.slot_world(generator(seed)).rotation
