@@ -44,7 +44,7 @@ def sorting_chance(n_tokens: int = 8, n_symbols: int = 10) -> float:
 
     The mean over positions of the likeliest symbol there, by the distribution of the
     i-th smallest: P(x_(i) <= v) = sum_{k > i} C(n, k) p^k (1 - p)^(n - k) with
-    p = (v + 1) / V and i from 0. Exact. Taught in chapter 11.
+    p = (v + 1) / V and i from 0. Exact. Used in chapter 11.
     """
     require_sizes(n_tokens=n_tokens, n_symbols=n_symbols)
     total = 0.0

@@ -340,7 +340,7 @@ def sort_tokens(
     """Sort the tokens: every position must weigh all the others.
 
     Guessing gets 1 / n_symbols; knowing only the position, `sorting_chance`.
-    Taught in chapter 11.
+    Used in chapter 11.
     """
     require_sizes(batch=batch, n_tokens=n_tokens, n_symbols=n_symbols)
     tokens = random_ids(n_symbols, (batch, n_tokens), generator)

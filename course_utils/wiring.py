@@ -127,7 +127,7 @@ def profile(
     """Measure a stack by layer: size, difference of the tokens, gradient.
 
     size = root mean square of the stream; difference = |x - mean over tokens| / |x|;
-    gradient = norm of the loss's gradient in a block's matrices. Taught in chapter 11.
+    gradient = norm of the loss's gradient in a block's matrices. Used in chapter 11.
     """
     logits, streams = model(tokens)
     loss = F.cross_entropy(logits.transpose(1, 2), answers)
