@@ -27,6 +27,7 @@ CHAPTERS = {
     "07": ("permutation_equivariance", "order_and_symmetry"),
     "08": ("position_encodings", "distance_and_order"),
     "09": ("masks", "masked_weights", "finding_leaks"),
+    "10": ("several_heads", "cost_of_heads", "limits_of_one_head"),
     "11": ("norm_and_residual", "stream_and_depth"),
 }
 # The exercise notebook of each chapter, as students hand it in.
