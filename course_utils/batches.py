@@ -35,7 +35,7 @@ def epochs(
 
     Every epoch sees each of `size` examples once, in an order of its own; a batch at
     the border takes the end of one epoch and the start of the next, so all are full.
-    Taught in chapter 02.
+    Used in chapter 02.
     """
     if size < 1 or batch_size < 1:
         raise ValueError(
@@ -60,7 +60,7 @@ def epochs(
 def minibatches(*tensors: Tensor, batch_size: int, seed: int = 0) -> Batch:
     """Make `train`'s `batch` from tensors with one row for each example, shuffled.
 
-    Each epoch takes every row once, as `epochs` says. Taught in chapter 02.
+    Each epoch takes every row once, as `epochs` says. Used in chapter 02.
     """
     if len({len(tensor) for tensor in tensors}) != 1:
         raise ValueError(
@@ -81,7 +81,7 @@ def batched(
 ) -> Tensor:
     """Apply `function` to `size` rows at a time: a large test set then fits in memory.
 
-    No gradient is kept. Taught in chapter 02.
+    No gradient is kept. Used in chapter 02.
     """
     if size < 1:
         raise ValueError(f"batched() got size = {size}, expected at least 1.")

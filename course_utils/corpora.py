@@ -59,7 +59,7 @@ def local_translation(
 ) -> Translation:
     """Return the course's own English-French corpus; no sentence is in two parts.
 
-    Taught in chapter 02.
+    Used in chapter 02.
     """
     from course_utils.grammar import corpus
 

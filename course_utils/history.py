@@ -27,7 +27,7 @@ class History:
 
     For every step: `step`, `loss`, `lr`, `grad_norm` (before clipping) and `seconds` of
     training so far. For every evaluation: `evaluated`, and the numbers it returned.
-    Both count the updates that the measured weights had seen. Taught in chapter 02.
+    Both count the updates that the measured weights had seen. Used in chapter 02.
     """
 
     def __init__(self) -> None:

@@ -69,7 +69,7 @@ def batches_by_length(
     """Deal the examples of one epoch into batches of one length each: no padding.
 
     Returns indices into `lengths`; each example comes once, and the order is another in
-    every epoch. A length's last batch may be smaller. Taught in chapter 02.
+    every epoch. A length's last batch may be smaller. Used in chapter 02.
     """
     if batch_size < 1 or epoch < 0:
         raise ValueError(
@@ -98,7 +98,7 @@ def epochs_by_length(
 
     Epoch after epoch of `batches_by_length`, without end; any step can be asked for
     directly, which is what lets a training go on where it stopped.
-    Taught in chapter 02.
+    Used in chapter 02.
     """
     lengths = tuple(lengths)
     per_epoch = len(batches_by_length(lengths, batch_size, seed))
@@ -126,7 +126,7 @@ def translation_batches(
     """Make `train`'s `batch` from sentence pairs, sources of one length in each.
 
     What `translation_batch` gives for the pairs that `epochs_by_length` chooses.
-    Taught in chapter 02.
+    Used in chapter 02.
     """
     indices = epochs_by_length([len(p.source) for p in pairs], batch_size, seed)
 

@@ -64,7 +64,7 @@ def train(
     often, and the same call goes on from there: to bit-equal weights on a CPU, to what
     its kernels repeat on a GPU. `warmup` is a tenth of the steps unless given; mixed
     precision and `compile=True` take effect on a GPU, where they pay. Ctrl-C ends after
-    the step in hand. The model is left in `eval` mode. Taught in chapter 02.
+    the step in hand. The model is left in `eval` mode. Used in chapter 02.
     """
     device = torch.device(device) if device is not None else best_device()
     warmup = steps // 10 if warmup is None else warmup
@@ -141,7 +141,7 @@ def gradient(
     """Leave the clipped gradient in the parameters; return loss and unclipped norm.
 
     g <- g * min(1, clip / |g|), over all parameters together. Reads no number back from
-    the device, so that a GPU never waits here. Taught in chapter 02.
+    the device, so that a GPU never waits here. Used in chapter 02.
     """
     optimiser.zero_grad()
     with autocast:

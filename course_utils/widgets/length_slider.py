@@ -91,6 +91,6 @@ def length_slider(
         script=script_of(__name__),
         alt="An English sentence, its right French translation and what the model "
         "said, for every length. Short sentences come through whole; the longer the "
-        "sentence, the fewer of its words are said, and the end is lost first.",
+        "sentence, the smaller the share of its words that is still said.",
         height=500,
     )
