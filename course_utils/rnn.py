@@ -290,12 +290,11 @@ class Seq2SeqAttention(nn.Module):
         d_embedding: int = 64,
         d_hidden: int = 64,
         first_state: str = "projection",
-        pad: int = 0,
     ):
         super().__init__()
-        self.encoder = GRUEncoder(n_source, d_embedding, d_hidden, pad)
+        self.encoder = GRUEncoder(n_source, d_embedding, d_hidden)
         self.first_state = FirstState(d_hidden, first_state)
-        self.decoder = AttentionDecoder(n_target, d_embedding, d_hidden, pad)
+        self.decoder = AttentionDecoder(n_target, d_embedding, d_hidden)
 
     def start(self, source: Int[Tensor, "batch source"]) -> AttentionState:
         """Read the source once: its states, their keys, and the decoder's s_0."""
