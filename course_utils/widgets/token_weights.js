@@ -38,7 +38,7 @@ rules.forEach((rule, i) => {
   ui.text(left - 8, top + 17, rule, { "text-anchor": "end",
     "font-weight": own ? 600 : 400 });
   ui.rect(left, top + 3, room * times[i] / most, 20, { fill: own ? "blue" : "grey" });
-  ui.text(left + room * times[i] / most + 6, top + 17, `× ${times[i].toFixed(2)}`);
+  ui.text(ui.width - 2, top + 17, `× ${times[i].toFixed(2)}`, { "text-anchor": "end" });
 });
 ui.line(left + room / most, y, left + room / most, y + 28 * rules.length,
   { stroke: "muted", "stroke-dasharray": "3 3" });

@@ -43,7 +43,8 @@ def token_weights(
                     f"{min(own):.3g} and sum to {sum(own):.3g}, expected shares from 0 "
                     "that sum to 1; divide them by their sum."
                 )
-    longest = max(sum(8 * len(w) + 24 for w in words) for words in documents.values())
+    longest = max(sum(8 * len(w) + 22 for w in words) for words in documents.values())
+    lines = 1 + longest // 300  # on a phone; fewer where there is more room
     return widget(
         name,
         "How much does each word count? (press a word to compare the rules)",
@@ -60,5 +61,5 @@ def token_weights(
         "all words alike; TF-IDF shades the words that few documents hold; learned "
         "weights shade those that tell the classes apart and leave rare words that "
         "don't nearly white.",
-        height=34 * (2 + longest // 290) + 34 * len(weights) + 30,
+        height=34 * lines + 28 * len(weights) + 36,
     )
