@@ -7,7 +7,7 @@ from pathlib import Path
 import jupytext
 import nbformat
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook, new_output
@@ -295,6 +295,7 @@ def mangled(draw: st.DrawFn) -> tuple[str, str]:
 
 
 @settings(deadline=None)
+@example("", ["secret10000"], ("### BEGIN SOL#TION", "### END SOLUT#ON"))
 @given(wraps, answers, mangled())
 def test_a_mangled_marker_never_leaks_an_answer(wrap, names, markers):
     fine = new_code_cell(answered("", ["secret00000"]))

@@ -46,12 +46,12 @@ def looks_like_a_marker(line: str) -> bool:
 
     That is one with two # or more, or a short one with a word much like "solution".
     """
-    comment = re.search(r"(#+)([^#]*)$", line)
-    if comment is None:
-        return False
-    words = re.findall(r"[a-z]+", comment[2].lower())
-    near = any(difflib.get_close_matches(w, ["solution"], cutoff=0.7) for w in words)
-    return len(comment[1]) > 1 or (near and len(words) <= 3)
+    for marks, comment in re.findall(r"(#+)([^#]*)", line):
+        words = re.findall(r"[a-z]+", comment.lower())
+        near = any(difflib.get_close_matches(w, ["solution"], cutoff=0.7) for w in words)
+        if len(marks) > 1 or (near and len(words) <= 3):
+            return True
+    return False
 
 
 def regions(lines: list[str], where: str) -> list[tuple[int, int]]:
