@@ -48,7 +48,7 @@ def looks_like_a_marker(line: str) -> bool:
     """
     for marks, comment in re.findall(r"(#+)([^#]*)", line):
         words = re.findall(r"[a-z]+", comment.lower())
-        near = any(difflib.get_close_matches(w, ["solution"], cutoff=0.7) for w in words)
+        near = any(difflib.get_close_matches(w, ["solution"], 1, 0.7) for w in words)
         if len(marks) > 1 or (near and len(words) <= 3):
             return True
     return False
