@@ -260,7 +260,7 @@ LOCATION = Question(
         ),
         Mistake(
             "bias_twice",
-            "the bias is counted twice",
+            "the bias is counted twice: what do the appended numbers multiply to?",
             lambda q, w, b: (
                 torch.cat([q, torch.ones(len(q), 1)], 1),
                 torch.cat([w, 2 * b[:, None]], 1),
