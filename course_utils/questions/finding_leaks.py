@@ -165,8 +165,8 @@ def betrays(args: Args, value: Any) -> bool:
 
 def same_lengths(value: Any) -> bool:
     first, second, _ = parts_of(value)
-    lengths = (np.linalg.norm(x, axis=0) for x in (first, second))
-    return bool(np.allclose(*lengths, rtol=1e-6, atol=1e-9))
+    before, after = (np.linalg.norm(x, axis=0) for x in (first, second))
+    return bool(np.allclose(before, after, rtol=1e-6, atol=1e-9))
 
 
 def past_is_zero(value: Any) -> bool:

@@ -33,7 +33,7 @@ const sums = weights.map((row) => row.reduce((total, weight) => total + weight, 
 
 // one table: blue is weight, a cross is blocked
 const left = 12 + 8.5 * Math.max(...data.words.map((word) => word.length));
-const wide = (ui.width - left - 76) / n, high = 46, top = 24;
+const wide = (ui.width - left - 52) / n, high = 46, top = 24;
 ui.text(ui.width, 14, "row sum", { "text-anchor": "end", fill: "muted" });
 ui.heatmap(weights, {
   x: left, y: top, w: wide * n, h: high * n, rows: data.words,
