@@ -24,7 +24,7 @@ def powers(values: Tensor) -> list[float]:
 @cache
 def profiles(
     depths: tuple[int, ...], gains: tuple[float, ...]
-) -> dict[str, list[list[list[float]]]]:
+) -> dict[str, list[list[float]]]:
     """Measure every stack at its start: for each, the three quantities by layer.
 
     Powers of ten to two digits, from one seed; the program's random numbers are left
