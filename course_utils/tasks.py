@@ -318,7 +318,7 @@ def two_relations(
 
     Each colour comes twice, in a random order. Returns colours, letters, the letter of
     the token before (first: `IGNORE`), the letter of the token of the same colour, and
-    that token's place. Guessing gets 1 / n_letters of each. Taught in chapter 10.
+    that token's place. Guessing gets 1 / n_letters of each. Used in chapter 10.
     """
     require_sizes(batch=batch, n_colours=n_colours, n_letters=n_letters)
     dealt = shuffled(batch, 2 * n_colours, generator)

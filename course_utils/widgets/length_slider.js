@@ -5,7 +5,7 @@ const kept = new Set(shown.kept), right = new Set(shown.right);
 
 // words from left to right, on as many lines as they need; returns the next line's y
 const ruler = document.createElement("canvas").getContext("2d");
-ruler.font = "650 14px system-ui, sans-serif";
+ruler.font = "650 13px system-ui, sans-serif";
 const write = (words, top, style) => {
   let x = 0, y = top;
   words.forEach((word, i) => {
@@ -21,11 +21,12 @@ const write = (words, top, style) => {
 const heading = (text, y) => { ui.text(0, y, text, { fill: "muted" }); return y + 20; };
 
 // on top: the share of words kept, by length, with a dot for this length
-const left = 34, high = 70, bottom = 26 + high, wide = ui.width - left - 12;
+const high = ui.width < 480 ? 64 : 150, bottom = 26 + high;
+const left = 34, wide = ui.width - left - 12;
 const first = data.lengths[0], last = data.lengths[data.lengths.length - 1];
 const at = (length) => left + wide * (last > first ? (length - first) / (last - first) : 0);
 const up = (share) => bottom - high * share;
-ui.text(0, 12, "share of the words kept, mean of all test sentences",
+ui.text(0, 12, "share of the words kept, on average",
   { fill: "muted" });
 [0, 0.5, 1].forEach((tick) => {
   ui.line(left, up(tick), left + wide, up(tick));
@@ -34,8 +35,8 @@ ui.text(0, 12, "share of the words kept, mean of all test sentences",
 if (data.trained > first && data.trained < last) {
   ui.line(at(data.trained + 0.5), bottom - high, at(data.trained + 0.5), bottom,
     { stroke: "muted", "stroke-dasharray": "4 4" });
-  ui.text(at(data.trained + 0.5) + 5, bottom + 16, "longer than any trained on",
-    { fill: "muted" });
+  ui.text(left + wide, bottom + 16, "longer than trained on",
+    { fill: "muted", "text-anchor": "end" });
 }
 ui.curve(data.lengths.map((length, i) => [at(length), up(data.share[i])]));
 ui.circle(at(state.length), up(data.share[place]), 6);
