@@ -19,7 +19,7 @@ PREDICTED = (1 / 7 + 6 / 7 / 5, 1 / 5, 1 / 2 + 1 / 14)
 
 def guessed(index: int, *numbers: float) -> Any:
     return lambda args, value: any(
-        abs(float(value[index]) - number) < 0.006 for number in numbers
+        abs(float(value[index]) - number) < 0.004 for number in numbers
     )
 
 
@@ -152,6 +152,14 @@ def saturated(args: Args, value: Any) -> bool:
     return fits(value) and all(np.allclose(out, x, atol=0.01) for out in outputs(value))
 
 
+def same_pieces(args: Args, value: Any) -> bool:
+    """Both cuts give every head the same pieces, in some order."""
+    x, n_heads = torch.tensor(np.asarray(value[0]))[None], int(value[1])
+    cuts = rearrange(x, "b t (h d) -> b h t d", h=n_heads), counted_anew(x, n_heads)
+    pieces = [[sorted(head) for head in cut[0].tolist()] for cut in cuts]
+    return pieces[0] == pieces[1]
+
+
 FAILING = Question(
     id="10.7",
     title="Find the input that fails",
@@ -189,10 +197,17 @@ FAILING = Question(
             lambda args, value: np.ptp(np.asarray(value[0])) < 1e-6,
         ),
         Mistake(
+            "same_pieces",
+            "both cuts give each head the same pieces here, only in another order, and "
+            "attention does not mind the order; choose less regular tokens",
+            lambda: (torch.eye(4), 2),
+            same_pieces,
+        ),
+        Mistake(
             "saturated",
             "the numbers are so large that every token looks at itself alone, however "
             "the heads are cut; choose smaller ones",
-            lambda: (torch.tensor([[40.0, 0, 0, 40], [0, 40, 40, 0]]), 2),
+            lambda: (torch.tensor([[40.0, 0, 0, -40], [0, 40, -40, 0]]), 2),
             saturated,
         ),
     ),

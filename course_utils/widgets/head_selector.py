@@ -38,7 +38,7 @@ def head_selector(
     made = {}
     for label, layer in layers.items():
         arrays = {part: np.asarray(layer[part], dtype=float) for part in layer}
-        heads = len(arrays["weights"])
+        heads = len(arrays.get("weights", ()))
         expected = {"weights": (heads, n, n), "scores": (heads, n, *asked)}
         for part, shape in (expected | {"constant": asked}).items():
             if part not in arrays or arrays[part].shape != shape:
