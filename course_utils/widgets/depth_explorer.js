@@ -5,7 +5,7 @@ const mine = series(state.kind), n = mine.length;
 // a logarithmic axis that does not move, so that every change is seen; what lies
 // beyond it is drawn at its edge
 const [low, high] = which === 2 ? [-16, 0] : [-8, 8];
-const left = 44, right = ui.width - 8, top = 26, bottom = ui.height - 40;
+const left = 44, right = ui.width - 8, top = 34, bottom = ui.height - 40;
 const place = (i) => left + (right - left) * (n > 1 ? i / (n - 1) : 0.5);
 const level = (power) => bottom - (bottom - top)
   * (Math.min(Math.max(power, low), high) - low) / (high - low);

@@ -83,5 +83,5 @@ def depth_explorer(
         "explodes, and with pre-norm and post-norm it stays near one; only pre-norm "
         "also keeps the tokens clearly different. With gain 0.5 the residual stack is "
         "tame without any norm.",
-        height=290,
+        height=300,
     )
