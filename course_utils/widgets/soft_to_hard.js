@@ -65,6 +65,6 @@ ui.say(`Temperature ${state.tau}: the largest weight is ${most.toFixed(2)}, the 
   + (drawn ? `Of ${drawn} hard choices ${state.counts[weights.indexOf(most)]} took the `
     + `likeliest key, value ${best}; their mean is ${mean.toFixed(2)}. `
     : "No hard choice has been drawn yet. ")
-  + (most > 0.98 ? "Soft and hard are the same here: one key has it all."
+  + (most > 0.995 ? "Soft and hard are the same here: one key has it all."
     : most < 1.35 / n ? "The weights are nearly equal: soft is the plain mean, hard is dice."
       : "Soft gives a mixture that no key holds; hard gives one key's value each time."));

@@ -29,7 +29,7 @@ def soft_to_hard(
         name,
         "One query: what it fetches softly, and what it fetches by a hard choice",
         [
-            slider("tau", "temperature τ", [0.1, 0.2, 0.4, 0.7, 1, 2, 4, 10], value=1),
+            slider("tau", "temperature", [0.05, 0.1, 0.2, 0.4, 1, 2, 4, 10], value=1),
             button("draw", f"Draw {per_draw} hard choices"),
             button("clear", "Clear"),
         ],
