@@ -1,5 +1,9 @@
 """Every notebook runs on Colab: alone in a folder, with Colab's versions, installed by
-its own first cell, which replaces nothing that Colab has."""
+its own first cell, which replaces nothing that Colab has.
+
+After a build, chapters that took longer than a minute are left to the weekly run, which
+starts without one and takes them all: `make test` has executed them twice by then.
+"""
 
 from __future__ import annotations
 
@@ -15,13 +19,23 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
 from tools.colab import ENVIRONMENT, WHEELS, colab_python
-from tools.execute import NotebookFailed, run_cells
+from tools.execute import KEPT, NotebookFailed, run_cells
 from tools.files import ROOT, all_notebooks, read
 from tools.stamps import colab_source, repository
 
 pytestmark = [pytest.mark.colab, pytest.mark.slow]
 
-NOTEBOOKS = [p for p in all_notebooks() if p.parent.name in ("book", "exercises")]
+LONG = 60  # seconds
+
+
+def seconds(path: Path) -> float:
+    """How long the notebook took when the site was built; 0 if it was not."""
+    executed = ROOT / "_build" / "executed" / path.relative_to(ROOT)
+    return read(executed).metadata[KEPT]["seconds"] if executed.is_file() else 0.0
+
+
+PAGES = [p for p in all_notebooks() if p.parent.name in ("book", "exercises")]
+NOTEBOOKS = [path for path in PAGES if seconds(path) <= LONG]
 # Of two installs of a package Python imports the first: it is the one that counts.
 VERSIONS = """
 def versions():

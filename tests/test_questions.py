@@ -18,7 +18,7 @@ from course_utils.questions import (
     find_question,
 )
 
-SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
+SEEDS = (PUBLIC_SEED, "a secret of the instructor")
 QUESTIONS = [q for chapter in CHAPTERS for q in chapter_questions(chapter)]
 MISTAKES = [(q.id, mistake.id) for q in QUESTIONS for mistake in q.mistakes]
 
