@@ -1,4 +1,4 @@
-"""A question of chapter 04: which score is the cheapest that can do it?"""
+"""A question of chapter 04: which score is the first that can do it?"""
 
 from __future__ import annotations
 
@@ -94,8 +94,8 @@ CHOOSE = Question(
         ),
         Mistake(
             "costly",
-            "`longer_memory` or `two_languages`: a cheaper score, in memory and in "
-            "numbers to learn, can do that too",
+            "`longer_memory` or `two_languages`: an earlier one of the four can do that "
+            "too",
             chosen_as(longer_memory="additive"),
             lambda args, value: (
                 "additive" in (value["longer_memory"], value["two_languages"])
