@@ -94,8 +94,8 @@ CHOOSE = Question(
         ),
         Mistake(
             "costly",
-            "`longer_memory` or `two_languages`: an earlier one of the four can do that "
-            "too",
+            "`longer_memory` or `two_languages`: an earlier one of the four can do "
+            "that too",
             chosen_as(longer_memory="additive"),
             lambda args, value: (
                 "additive" in (value["longer_memory"], value["two_languages"])
