@@ -367,3 +367,75 @@ def test_nothing_is_skipped_where_that_is_asked(
     )
     assert closing in done.stdout
     assert "there is no Chromium" in done.stdout or not no_skip
+
+
+# ------------------------------------------------------------------ what nbval ran
+
+
+def nbval(project: Path, **environment: str) -> tuple[int, str]:
+    """Run nbval on the project as `make test` does; return its status and words."""
+    (project / "pytest.ini").write_text("[pytest]\n")
+    options = ["--nbval-lax", "--nbval-current-env", "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, "-p", "tools.validated", "book"],
+        cwd=project,
+        env=os.environ
+        | {"PYTHONPATH": os.pathsep.join(map(str, (project, ROOT)))}
+        | environment,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    return done.returncode, done.stdout
+
+
+@pytest.mark.slow
+def test_the_site_shows_the_run_that_nbval_checked(project: Path) -> None:
+    path = project / "book" / "fruit.ipynb"
+    write_notebook(path, SHOWS_FRUIT, "print(6 * 7)")
+    status, said = nbval(project)
+    assert status == 0, said
+    status, said = build(project, "book")
+    assert status == 0, said
+    assert "0 executed, 1 unchanged" in said
+    assert "pomegranate" in page(project)
+    kept = nbformat.read(project / "_build/executed/book/fruit.ipynb", 4)
+    assert build(project, "execute", COURSE_SEED="1")[0] == 0  # the build's own run
+    built = nbformat.read(project / "_build/executed/book/fruit.ipynb", 4)
+    assert [c.get("outputs") for c in kept.cells] == [
+        c.get("outputs") for c in built.cells
+    ]
+    # nbval ran with this state of the package: another one needs another run
+    (project / "course_utils" / "basket.py").write_text('NAME = "quince"\n')
+    status, said = build(project, "book")
+    assert "1 executed" in said
+    assert "quince" in page(project)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "sources",
+    [
+        pytest.param(("1 / 0", "2"), id="the first cell fails"),
+        pytest.param(("2", "1 / 0"), id="the last cell fails"),
+        pytest.param(
+            ("open('../course_utils/basket.py', 'a').write('# new')",),
+            id="the package changes while it runs",
+        ),
+        pytest.param(
+            (
+                "from IPython.display import display\n"
+                "view = {'application/vnd.jupyter.widget-view+json': {'model_id': 'a'}}"
+                "\ndisplay(view, raw=True)",
+            ),
+            id="a live widget",
+        ),
+    ],
+)
+def test_a_run_that_can_not_be_shown_is_not_kept(
+    project: Path, sources: tuple[str, ...]
+) -> None:
+    imports = "import course_utils.fruit\n"
+    write_notebook(project / "book" / "fruit.ipynb", imports, *sources)
+    nbval(project)
+    assert not (project / "_build" / "executed").exists()

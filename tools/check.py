@@ -19,6 +19,7 @@ import xml.etree.ElementTree as ElementTree
 from dataclasses import dataclass
 from pathlib import Path
 
+from tools.execute import kernel_environment
 from tools.files import FOLDERS, ROOT
 
 PYTHON = [sys.executable, "-m"]
@@ -54,15 +55,16 @@ def unit_tests(markers: str) -> Step:
 
 
 def notebooks() -> Step:
-    """nbval: every notebook runs offline and gives the outputs that git keeps."""
+    """nbval: every notebook runs offline and gives the outputs that git keeps.
+
+    What it ran is kept for the site, which then executes nothing a second time.
+    """
     return pytest(
         "notebooks",
         *("--nbval-lax", "--nbval-current-env", "--dist", "loadfile"),
-        *("-p", "no:cacheprovider", *FOLDERS),
+        *("-p", "no:cacheprovider", "-p", "tools.validated", *FOLDERS),
+        **kernel_environment(ROOT, ROOT / "_build"),
         COURSE_SEED="",
-        COURSE_OFFLINE="1",
-        PYTHONPATH=str(ROOT / "tools" / "kernel"),
-        PYTHONHASHSEED="0",
     )
 
 
@@ -83,8 +85,8 @@ def all_steps() -> list[Step]:
     return [
         *LINT,
         unit_tests(NO_BROWSER),
-        command("site", "tools.build", "book"),
         notebooks(),
+        command("site", "tools.build", "book"),
         pytest("browser tests", "-m", "browser"),
         pytest("simulated Colab", "-m", "colab"),
     ]

@@ -181,6 +181,20 @@ def reason(before: dict[str, str], now: dict[str, str]) -> str:
     return f"{changed[0]}{more} changed" if changed else "nothing changed"
 
 
+def keep(
+    notebook: NotebookNode, made_from: dict[str, str], outcome: Outcome, out: Path
+) -> None:
+    """Write an executed notebook together with what it was made from."""
+    notebook.metadata[KEPT] = {
+        "inputs": made_from,
+        "seconds": round(outcome.seconds, 2),
+        "cell_seconds": [round(s, 2) for s in outcome.cell_seconds],
+    }
+    path = out / outcome.name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_text(path, dumps(notebook))
+
+
 async def execute(source: Path, root: Path, out: Path) -> Outcome:
     """Execute one notebook and keep its result together with what it was made from."""
     outcome = Outcome(source.relative_to(root).as_posix(), ran=True)
@@ -202,14 +216,7 @@ async def execute(source: Path, root: Path, out: Path) -> Outcome:
         outcome.error = str(error)
     outcome.seconds = time.perf_counter() - begun
     if not outcome.error:
-        notebook.metadata[KEPT] = {
-            "inputs": made_from,
-            "seconds": round(outcome.seconds, 2),
-            "cell_seconds": [round(s, 2) for s in outcome.cell_seconds],
-        }
-        path = out / outcome.name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_text(path, dumps(notebook))
+        keep(notebook, made_from, outcome, out)
     return outcome
 
 
