@@ -106,6 +106,33 @@ WRONG = [
         "gamma_and_beta_missing",
         lambda x, g, b, eps: nn.functional.layer_norm(x, g.shape, eps=eps),
     ),
+    (
+        "11.1",
+        "over_everything",
+        lambda x, g, b, eps: (
+            (x - x.mean()) / (x.var(correction=0) + eps) ** 0.5 * g + b
+        ),
+    ),
+    (
+        "11.1",
+        "std_as_torch_has_it",
+        by_token(lambda t, eps: (t.mean(), t.std() + eps)),
+    ),
+    (
+        "11.1",
+        "squares_not_averaged",
+        by_token(lambda t, eps: (t.mean(), ((t - t.mean()).pow(2).sum() + eps).sqrt())),
+    ),
+    (
+        "11.1",
+        "gamma_and_beta_exchanged",
+        lambda x, g, b, eps: by_token(right_statistics)(x, b, g, eps),
+    ),
+    (
+        "11.1",
+        "gamma_on_beta_too",
+        lambda x, g, b, eps: by_token(right_statistics)(x, 1, b, eps) * g,
+    ),
     ("11.2", "not_scaled", lambda x, k, p, on: zeroed(x, k, 1) if on else x * 1),
     ("11.2", "scaled_by_p", lambda x, k, p, on: zeroed(x, k, 1 / p) if on else x * 1),
     ("11.2", "made_smaller", lambda x, k, p, on: zeroed(x, k, 1 - p) if on else x * 1),
@@ -119,6 +146,26 @@ WRONG = [
         "11.2",
         "scaled_afterwards",
         lambda x, k, p, on: zeroed(x, k, 1) if on else x - p * x,
+    ),
+    (
+        "11.2",
+        "scaled_in_both",
+        lambda x, k, p, on: zeroed(x, k if on else k | True, 1 / (1 - p)),
+    ),
+    (
+        "11.2",
+        "made_up_for_twice",
+        lambda x, k, p, on: zeroed(x, k, 1 / (1 - p)) if on else x - p * x,
+    ),
+    (
+        "11.2",
+        "cases_exchanged",
+        lambda x, k, p, on: x * 1 if on else zeroed(x, k, 1 / (1 - p)),
+    ),
+    (
+        "11.2",
+        "counted_coins",
+        lambda x, k, p, on: zeroed(x, k, k.numel() / k.sum()) if on else x * 1,
     ),
     (
         "11.3",
@@ -136,6 +183,31 @@ WRONG = [
             tanh_layer(normalised(x), w)
             if order == "pre"
             else normalised(tanh_layer(x, w))
+        ),
+    ),
+    (
+        "11.3",
+        "no_residual",  # in one order only
+        lambda x, w, order: (
+            x + tanh_layer(normalised(x), w)
+            if order == "pre"
+            else normalised(tanh_layer(x, w))
+        ),
+    ),
+    (
+        "11.3",
+        "norm_twice",  # in one order only
+        lambda x, w, order: normalised(
+            x + tanh_layer(normalised(x) if order == "pre" else x, w)
+        ),
+    ),
+    (
+        "11.3",
+        "past_normed_alone",
+        lambda x, w, order: (
+            x + tanh_layer(normalised(x), w)
+            if order == "pre"
+            else normalised(x) + tanh_layer(x, w)
         ),
     ),
     (
@@ -166,6 +238,15 @@ WRONG = [
         "laid_out_as_in_nn_linear",
         lambda d, s: (torch.ones(3 * d, d), torch.ones(d, 3 * d)),
     ),
+    (
+        "11.5",
+        "slope_before_the_relu",
+        lambda d, s: (
+            torch.hstack([-2 * s * torch.eye(d), torch.eye(d)]),
+            torch.vstack([-torch.eye(d) / 2, torch.eye(d)]),
+        ),
+    ),
+    ("11.5", "do_not_fit", lambda d, s: (torch.ones(d, 2 * d), torch.ones(d, 3 * d))),
     ("11.6", "not_all_or_other_words", lambda: NOTICED | {"layer_norm": "Itself"}),
     (
         "11.6",
@@ -176,6 +257,8 @@ WRONG = [
     ("11.6", "block_without_attention", lambda: NOTICED | {"encoder_block": LATER}),
     ("11.7", "sizes_added", lambda: (torch.tensor(9.0), 16, 1)),
     ("11.7", "start_forgotten", lambda: [math.sqrt(8), 16.0, 1.0]),
+    ("11.7", "variances_throughout", lambda: (9.0, 256.0, 1.0)),
+    ("11.7", "residual_miscounted", lambda: (3.0, 2**4.5, 1.0)),
     ("11.7", "variance", lambda: (3, 2**8, 1)),
     ("11.7", "post_norm_grows", lambda: (3, 16, math.sqrt(2))),
 ]

@@ -106,6 +106,12 @@ NORM = Question(
             over(-2, -1),
         ),
         Mistake(
+            "over_everything",
+            "one mean and one variance serve the whole batch: tell both of them over "
+            "which axis they run",
+            lambda x, g, b, eps: normed(x, g, b, eps, tuple(range(x.dim()))),
+        ),
+        Mistake(
             "unbiased_variance",
             "the variance is divided by d_model − 1: torch.var does so unless told "
             "otherwise; here nothing is estimated from a sample",
@@ -116,6 +122,20 @@ NORM = Question(
             "eps is added to the standard deviation, after the root; it belongs to "
             "the variance, inside the root",
             lambda x, g, b, eps: g * centred(x) / (variance(x).sqrt() + eps) + b,
+        ),
+        Mistake(
+            "std_as_torch_has_it",
+            "two slips in one: torch.std divides by d_model − 1 unless told otherwise, "
+            "and eps belongs to the variance, inside the root",
+            lambda x, g, b, eps: g * centred(x) / (x.std(-1, keepdim=True) + eps) + b,
+        ),
+        Mistake(
+            "squares_not_averaged",
+            "the squares are added up, but not divided by their number: the variance "
+            "is a mean",
+            lambda x, g, b, eps: (
+                g * centred(x) / torch.sqrt(variance(x) * x.shape[-1] + eps) + b
+            ),
         ),
         Mistake(
             "eps_missing",
@@ -147,6 +167,16 @@ NORM = Question(
             lambda x, g, b, eps: normed(
                 g * x + b, torch.ones_like(g), torch.zeros_like(b), eps
             ),
+        ),
+        Mistake(
+            "gamma_and_beta_exchanged",
+            "gamma and beta have changed places: gamma is the factor, beta is added",
+            lambda x, g, b, eps: normed(x, b, g, eps),
+        ),
+        Mistake(
+            "gamma_on_beta_too",
+            "gamma multiplies beta as well: scale first, then shift",
+            lambda x, g, b, eps: normed(x, g, g * b, eps),
         ),
         Mistake(
             "gamma_and_beta_missing",
@@ -230,6 +260,34 @@ DROPOUT = Question(
             lambda x, keep, p, training: x * keep if training else x * (1 - p),
         ),
         Mistake(
+            "scaled_in_both",
+            "numbers are made larger after training too: there nothing is missing, so "
+            "there is nothing to make up for",
+            lambda x, keep, p, training: (x * keep if training else x) / (1 - p),
+        ),
+        Mistake(
+            "made_up_for_twice",
+            "what is dropped is made up for twice, while training and once more "
+            "afterwards; once is enough",
+            lambda x, keep, p, training: (
+                x * keep / (1 - p) if training else x * (1 - p)
+            ),
+        ),
+        Mistake(
+            "cases_exchanged",
+            "numbers are dropped after training and not while training: the two cases "
+            "have changed places",
+            lambda x, keep, p, training: x.clone() if training else x * keep / (1 - p),
+        ),
+        Mistake(
+            "counted_coins",
+            "what stays is divided by the share that happened to stay; the factor is "
+            "fixed by p, so that it does not change with the coins",
+            lambda x, keep, p, training: (
+                x * keep / keep.float().mean() if training else x
+            ),
+        ),
+        Mistake(
             "never_on",
             "nothing is ever dropped: while training some numbers become zero",
             lambda x, keep, p, training: x.clone(),
@@ -268,6 +326,18 @@ def right_post(x: Tensor, w: Tensor) -> Tensor:
     return around(x, w, "post")
 
 
+def slip(name: str, hint: str, pre: Any, post: Any) -> Mistake:
+    """A wrong formula for each order, recognised where only one of them is used."""
+    wrong = either(pre, post)
+
+    def either_of_them(args: Args, value: Any) -> bool:
+        x, w, order = torch.as_tensor(args[0]), torch.as_tensor(args[1]), args[2]
+        made = (around(x, w, order), wrong(x, w, order))
+        return any(np.allclose(value, one, atol=1e-4) for one in made)
+
+    return Mistake(name, hint, wrong, either_of_them)
+
+
 def draw_around(order: str) -> Any:
     def cases(rng: np.random.Generator) -> list[Args]:
         drawn: list[Args] = []
@@ -299,11 +369,12 @@ ORDERS = Question(
             "stands as seen from the layer",
             either(right_post, right_pre),
         ),
-        Mistake(
+        slip(
             "no_residual",
             "what came in is lost: the layer's result is added to the stream, not put "
             "in its place",
-            either(lambda x, w: layer(norm(x), w), lambda x, w: norm(layer(x, w))),
+            lambda x, w: layer(norm(x), w),
+            lambda x, w: norm(layer(x, w)),
         ),
         Mistake(
             "stream_normed_too",
@@ -329,14 +400,18 @@ ORDERS = Question(
             "stands, and pre is missing",
             either(right_post, right_post),
         ),
-        Mistake(
+        slip(
             "norm_twice",
             "there are two norms: each order has one, before the layer or after the "
             "sum",
-            either(
-                lambda x, w: norm(x + layer(norm(x), w)),
-                lambda x, w: norm(x + layer(norm(x), w)),
-            ),
+            lambda x, w: norm(x + layer(norm(x), w)),
+            lambda x, w: norm(x + layer(norm(x), w)),
+        ),
+        Mistake(
+            "past_normed_alone",
+            "in the post order the norm acts on what came in alone; in 2017's block it "
+            "acts on the sum",
+            either(right_pre, lambda x, w: norm(x) + layer(x, w)),
         ),
         Mistake(
             "no_norm",

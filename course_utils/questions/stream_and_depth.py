@@ -180,6 +180,18 @@ LEAKY = Question(
             computes(lambda x, slope: np.where(x > 0, slope * x, x)),
         ),
         Mistake(
+            "slope_before_the_relu",
+            "the slope stands before the ReLU: a negative one turns the sign there, "
+            "and the wrong half is cut off; put it behind, into the second matrix",
+            lambda d_model, slope: (
+                torch.cat([torch.eye(d_model), -slope * torch.eye(d_model)], 1),
+                torch.cat([torch.eye(d_model), -torch.eye(d_model)]),
+            ),
+            computes(
+                lambda x, slope: np.maximum(x, 0) - np.maximum(-slope * x, 0),
+            ),
+        ),
+        Mistake(
             "laid_out_as_in_nn_linear",
             "the matrices lie as nn.Linear stores them, one row for each output; here "
             "they stand to the right of x, with d_model rows in the first",
@@ -189,6 +201,16 @@ LEAKY = Question(
                 and value[0].shape == value[1].shape[::-1]
                 and value[0].shape[1] == args[0]
             ),
+        ),
+        Mistake(
+            "do_not_fit",
+            "the two matrices do not fit: w_1 has d_model rows, w_2 has d_model "
+            "columns, and w_2 has as many rows as w_1 has columns",
+            lambda d_model, slope: (
+                torch.cat([torch.eye(d_model), -torch.eye(d_model)], 1),
+                torch.eye(d_model),
+            ),
+            lambda args, value: not fit(args, value),
         ),
     ),
 )
@@ -329,6 +351,14 @@ PREDICT = Question(
     ),
     mistakes=(
         Mistake(
+            "variances_throughout",
+            "these are variances: right as such, and the size is the root of each",
+            lambda: (9, 256, 1),
+            lambda args, value: (
+                size_is(0, 9)(args, value) and size_is(1, 256)(args, value)
+            ),
+        ),
+        Mistake(
             "sizes_added",
             "the first number adds sizes: of independent numbers it is the variances "
             "that add up",
@@ -361,6 +391,13 @@ PREDICT = Question(
             "the second number is the variance; the size is its root",
             lambda: (3, 256, 1),
             size_is(1, 256),
+        ),
+        Mistake(
+            "residual_miscounted",
+            "the second number has one doubling of the variance too few or too many: "
+            "count one for each sub-layer",
+            lambda: (3, 2**3.5, 1),
+            size_is(1, 2**3.5, 2**4.5),
         ),
         Mistake(
             "residual_grows_slowly",
