@@ -369,6 +369,17 @@ def test_nothing_is_skipped_where_that_is_asked(
     assert "there is no Chromium" in done.stdout or not no_skip
 
 
+# ------------------------------------------------------------------ the Makefile
+
+
+def test_every_target_has_one_rule_and_a_line_of_help() -> None:
+    text = (ROOT / "Makefile").read_text("utf-8")
+    named = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert named
+    rules = re.findall(r"^([a-z-]+):.*## \S", text, re.MULTILINE)
+    assert sorted(rules) == sorted(named[1].split())
+
+
 # ------------------------------------------------------------------ what nbval ran
 
 
