@@ -134,6 +134,13 @@ FAULTS = r"""() => {
     if (!said && !drawing.closest("mjx-container, button"))
       found.push(`a drawing without text: ${drawing.outerHTML.slice(0, 80)}`);
   }
+  for (const word of document.querySelectorAll(".course-figure g[id*='-text_']")) {
+    const own = word.getBoundingClientRect();
+    const room = word.closest("svg").getBoundingClientRect();
+    if (own.width && (own.left < room.left - 1 || own.right > room.right + 1
+        || own.top < room.top - 1 || own.bottom > room.bottom + 1))
+      found.push(`words cut off in the figure: ${word.closest("svg").ariaLabel}`);
+  }
   return found;
 }"""
 
