@@ -29,6 +29,14 @@ def missing(item: pytest.Item) -> str:
     return ""
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the wrong answers of all questions, a thousand and more, to `make test`."""
+    for item in items:
+        if item.path.name.endswith("_questions.py"):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine can't run, and say what it lacks."""
     if reason := missing(item):
