@@ -368,7 +368,7 @@ def test_nothing_is_skipped_where_that_is_asked(
     done = subprocess.run(
         run,
         cwd=tmp_path,
-        env=os.environ | {"COURSE_NO_SKIP": no_skip},
+        env=os.environ | {"COURSE_NO_SKIP": no_skip, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
     )
