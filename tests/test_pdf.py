@@ -10,7 +10,8 @@ import pytest
 from playwright.sync_api import sync_playwright
 
 from tools.browser import LAUNCH, chromium, served
-from tools.pdf import bound, home, listed, make_pdf, write_pdf
+from tools.pdf import bound, listed, make_pdf, write_pdf
+from tools.stamps import published
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
@@ -55,7 +56,7 @@ def test_all_pages_stand_in_one_document(tmp_path: Path) -> None:
     assert len(found["titles"]) == len(pages) == len(set(found["titles"]))
     chapters = [p for p in pages if re.match(r"book/\d\d_", p)]
     assert found["widgets"] == len(found["stills"]) >= len(chapters)
-    assert all(link.startswith(home()) for link in found["stills"])
+    assert all(link.startswith(published()) for link in found["stills"])
     printed = (tmp_path / "course.pdf").read_bytes()
     assert printed.startswith(b"%PDF")
     assert len(re.findall(rb"/Type\s*/Page\b", printed)) > len(pages)

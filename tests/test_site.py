@@ -129,6 +129,13 @@ FAULTS = r"""() => {
 }"""
 
 
+def lay_out(page: Page) -> None:
+    """Lay out the whole page, also what is far from the screen, and measure it."""
+    everything = ".bd-article section > * { content-visibility: visible !important }"
+    page.add_style_tag(content=everything)
+    page.evaluate("letScrollersBeReached()")
+
+
 def axe_faults(page: Page, rules: list[str] | None = None) -> list[str]:
     """What axe finds wrong, one line for each."""
     from axe_playwright_python.sync_playwright import Axe
@@ -157,6 +164,7 @@ def test_page_is_whole_for_everyone(browser, address, name, width):
             "document.querySelectorAll('img').forEach(i => { i.loading = 'eager' })"
         )
         page.wait_for_load_state("networkidle")
+        lay_out(page)
         faults = visit.faults + page.evaluate(FAULTS) + axe_faults(page)
         page.evaluate("document.documentElement.dataset.theme = 'dark'")
         page.wait_for_timeout(300)  # colours fade from one theme to the other

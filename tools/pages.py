@@ -13,8 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
+from sphinx.config import Config
 
+from tools.assets import quick
+from tools.cards import with_card
 from tools.mathematics import with_glyphs
+from tools.stamps import published
 
 # Whole rules of Font Awesome in the theme's stylesheet; course.css draws the few icons.
 ICON_RULES = re.compile(
@@ -62,20 +66,28 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     if error is not None or app.builder.format != "html":
         return
     out = Path(app.outdir)
-    for page in out.rglob("*.html"):
-        if "_static" not in page.relative_to(out).parts:
-            text = with_written_chapters(page.read_text("utf-8"), page.parent)
-            page.write_text(mended(text), encoding="utf-8")
     static = out / "_static"
     theme = static / "styles" / "pydata-sphinx-theme.css"
     theme.write_text(ICON_RULES.sub("", theme.read_text("utf-8")), encoding="utf-8")
+    for page in out.rglob("*.html"):
+        if "_static" not in page.relative_to(out).parts:
+            text = with_written_chapters(page.read_text("utf-8"), page.parent)
+            name = page.relative_to(out).with_suffix("").as_posix()
+            text = with_card(text, name, static, published(), app.config.project)
+            page.write_text(quick(mended(text), page.parent, static), "utf-8")
     shutil.rmtree(static / "vendor", ignore_errors=True)
     (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
     for unused in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt")]:
         unused.unlink()
 
 
+def tell_where(app: Sphinx, config: Config) -> None:
+    """Give the address under which the site is published to all that name it."""
+    config.ogp_site_url = config.html_baseurl = published()
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register the last step."""
+    """Register the first step and the last."""
+    app.connect("config-inited", tell_where)
     app.connect("build-finished", finish, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -21,7 +21,7 @@ import yaml
 from tools.browser import LAUNCH, chromium, served
 from tools.build import entries
 from tools.files import ROOT
-from tools.stamps import repository
+from tools.stamps import published
 
 # What a page becomes on paper: its article, with no scripts and no controls.
 FREEZE = r"""({ pages, home }) => {
@@ -93,12 +93,6 @@ FOOTER = (
 )
 
 
-def home() -> str:
-    """Where the site is published: the Pages address of the repository."""
-    owner, name = repository()[0].removesuffix(".git").split("/")[-2:]
-    return f"https://{owner}.github.io/{name}/"
-
-
 def listed(site: Path, root: Path = ROOT) -> list[str]:
     """The pages of `_toc.yml` that are built, in order."""
     toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
@@ -114,7 +108,7 @@ def bound(browser: Any, address: str, pages: list[str], title: str) -> Any:
     for number, name in enumerate(pages, 1):
         print(f"\r  {number}/{len(pages)} {name:<50}", end="", flush=True)
         page.goto(f"{address}{name}.html", wait_until="load")
-        parts.append(page.evaluate(FREEZE, {"pages": pages, "home": home()}))
+        parts.append(page.evaluate(FREEZE, {"pages": pages, "home": published()}))
     print()
     outlines = dict(pair for part in parts for pair in part["glyphs"])
     glyphs = "".join(outlines.values())

@@ -33,6 +33,12 @@ def repository(root: Path = ROOT) -> tuple[str, str]:
     return stated["url"].rstrip("/"), stated["branch"]
 
 
+def published(root: Path = ROOT) -> str:
+    """Where the site is published: the Pages address of the repository."""
+    owner, name = repository(root)[0].removesuffix(".git").split("/")[-2:]
+    return f"https://{owner}.github.io/{name}/"
+
+
 def colab_source(root: Path = ROOT) -> str:
     """The first cell of every notebook."""
     url, branch = repository(root)
