@@ -89,7 +89,7 @@ def layer_norm(
 class FeedForward(nn.Module):
     """Work on every token by itself: wider, a non-linearity, and back.
 
-    FFN(x) = W_2 f(W_1 x + b_1) + b_2. Taught in chapter 11.
+    FFN(x) = f(x W_1 + b_1) W_2 + b_2. Taught in chapter 11.
     """
 
     def __init__(self, d_model: int, d_hidden: int, activation: str = "relu"):
