@@ -301,9 +301,11 @@ def draw_beams(rng: np.random.Generator) -> list[Args]:
         gain = torch.log_softmax(torch.tensor(normal(rng, n_beams, word)), -1).numpy()
         order = rng.permutation(n_beams)
         leader = int(np.argmax(log_p[order]))
-        share = 1 + rng.random(word)
-        gain[leader] = np.log(0.1 * share / share.sum())
-        gain[leader, rng.permutation(word)[:2]] = np.log([0.5, 0.4])
+        best, share = rng.permutation(word)[:2], 1 + rng.random(word)
+        share[best] = 0
+        share *= 0.1 / share.sum()
+        share[best] = 0.5, 0.4
+        gain[leader] = np.log(share)
         drawn.append((log_p[order].astype(np.float32), gain.astype(np.float32)))
     return drawn
 
