@@ -113,14 +113,27 @@ WRONG = [
         "exponent_doubled",
         by_entry(lambda t, c, d: wave(t, c, d, lambda c, d: 2 * (c - c % 2) / d)),
     ),
+    (
+        "08.1",
+        "whole_turns",
+        by_entry(lambda t, c, d: wave(2 * math.pi * t, c, d)),
+    ),
     ("08.1", "cosine_first", by_entry(lambda t, c, d: wave(t, c ^ 1, d))),
     ("08.1", "counted_from_one", by_entry(lambda t, c, d: wave(t + 1, c, d))),
     ("08.1", "row_numbers", lambda positions, d: sinusoidal(len(positions), d)),
     ("08.2", "turned_back", lambda k, d: solved(k, d).T),
     ("08.2", "one_step", lambda k, d: solved(1, d)),
+    ("08.2", "never_back", lambda k, d: solved(abs(k), d)),
     ("08.2", "matrix_times_k", lambda k, d: solved(1, d) * k),
     ("08.2", "no_minus", lambda k, d: solved(k, d).where(_below(d), -solved(k, d))),
     ("08.3", "halves", llama),
+    (
+        "08.3",
+        "put_back_as_halves",
+        lambda x, positions: (
+            rotary(x, positions).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+        ),
+    ),
     (
         "08.3",
         "clockwise",
@@ -179,6 +192,11 @@ WRONG = [
         "ahead_is_zero",
         bias_by_loop(lambda i, j, m, more: cut(max(i + more - j, 0), m)),
     ),
+    (
+        "08.5",
+        "zero_at_the_left",
+        bias_by_loop(lambda i, j, m, more: cut(i + more - j, m) - m),
+    ),
     ("08.6", "symmetric_alibi", lambda: HIDDEN | {"symmetric_alibi": "nothing"}),
     ("08.6", "bias_at_the_start", lambda: HIDDEN | {"bias_at_the_start": "nothing"}),
     (
@@ -191,6 +209,7 @@ WRONG = [
     ("08.7", "every_feature_one", lambda: (11.31, 328, 7.389)),
     ("08.7", "zero_forgotten", lambda: [8, torch.tensor(320), 7.39]),
     ("08.7", "score_not_weight", lambda: (8.0, 328, 2)),
+    ("08.7", "by_distance", lambda: (8.0, 328, 5.0)),
     ("08.7", "turned_round", lambda: (8.0, 328, 0.1353)),
     ("08.7", "one_side", lambda: (8.0, 8 * 21, math.e**2)),
 ]

@@ -152,6 +152,14 @@ def columns_sum_to_one(args: Args, value: Any) -> bool:
     )
 
 
+def some_weight_on_padding(args: Args, value: Any) -> bool:
+    """Rows sum to one, and the padding has a share too small to be an oversight."""
+    weights, mask = value[1], args[2]
+    on_padding = weights[~mask]
+    spread = on_padding.size > 0 and 1e-6 < on_padding.max() < 0.02
+    return bool(spread and np.allclose(weights.sum(1), 1, atol=1e-3))
+
+
 LOOK = Question(
     id="03.2",
     title="Weights and context, with padding",
@@ -211,6 +219,19 @@ LOOK = Question(
             "the scores are used as weights as they are: they may be negative and do "
             "not sum to one",
             lambda e, h, m: blend(e * m, h),
+        ),
+        Mistake(
+            "gates",
+            "every word has a gate of its own, so the weights don't sum to one; the "
+            "softmax makes the words share one unit",
+            lambda e, h, m: blend(torch.sigmoid(e) * m, h),
+        ),
+        Mistake(
+            "too_small_a_number",
+            "the padding still gets a little weight: a number such as -10 is small, "
+            "not minus infinity; write -inf",
+            lambda e, h, m: blend(torch.softmax(masked(e, m, -10.0), -1), h),
+            some_weight_on_padding,
         ),
         Mistake(
             "context_divided",
@@ -282,6 +303,15 @@ def attends_with_the_new_state(
     return new, weights_of(new, h, *wuv_cell[:-1])
 
 
+def step_over_the_batch(
+    token: Tensor, s: Tensor, h: Tensor, *wuv_cell: Tensor
+) -> tuple[Tensor, Tensor]:
+    *wuv, cell = wuv_cell
+    weights = torch.softmax(additive_scores(s, h, *wuv), dim=0)
+    joined = torch.cat([token, averaged(weights, h), s], dim=-1)
+    return torch.tanh(joined @ cell), weights
+
+
 def draw_step(rng: np.random.Generator) -> Args:
     batch, source, d_embedding, d_annotation, d_state, d_score = sizes(rng, 6)
     scale = np.float32(0.4)
@@ -326,6 +356,25 @@ STEP = Question(
             "the state stands first: the rows of `cell` belong to token, context and "
             "state, in this order",
             step_with(averaged, lambda y, c, s: (s, y, c)),
+        ),
+        Mistake(
+            "state_before_context",
+            "the state stands before the context: the rows of `cell` belong to token, "
+            "context and state, in this order",
+            step_with(averaged, lambda y, c, s: (y, s, c)),
+        ),
+        Mistake(
+            "softmax_over_the_batch",
+            "the softmax runs over the batch: each sentence shares out a unit of its "
+            "own among its words",
+            step_over_the_batch,
+            columns_sum_to_one,
+        ),
+        Mistake(
+            "scores_returned",
+            "the second result holds the scores: asked for are the weights, after the "
+            "softmax",
+            lambda *args: (decoder_step(*args)[0], additive_scores(*args[1:6])),
         ),
         Mistake(
             "plain_mean",

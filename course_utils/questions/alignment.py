@@ -248,6 +248,12 @@ RATE = Question(
             rate_is(0, 3 / 5),
         ),
         Mistake(
+            "percent",
+            "these are percentages: both numbers run from 0 to 1",
+            lambda: (100 * RATES[0], 100 * RATES[1]),
+            lambda args, value: any(float(number) > 1.5 for number in value),
+        ),
+        Mistake(
             "recall",
             "the first number divides by the sure links: it asks how many of the "
             "predicted ones are allowed",

@@ -185,6 +185,12 @@ BIAS = Question(
             biased(lambda entry, m: entry.clamp(min=m)),
         ),
         Mistake(
+            "zero_at_the_left",
+            "distance 0 takes the first entry of the table: the entries begin at -m, "
+            "so that of distance 0 stands in the middle",
+            biased(lambda entry, m: entry - m),
+        ),
+        Mistake(
             "cut_too_early",
             "the outermost entries of the table are never used: the cut comes one "
             "distance too early",
@@ -281,13 +287,19 @@ NUMBERS = (8.0, 328, math.exp(2))
 
 
 MISCOUNTED: tuple[tuple[int, str, tuple[float, ...], str], ...] = (
-    (0, "every_feature_one", (math.sqrt(128), 128), "counts every feature as one"),
+    (
+        0,
+        "every_feature_one",
+        (math.sqrt(128), 128),
+        "counts every feature as one: what gives one is sine² + cosine² of a wave",
+    ),
     (0, "square", (64,), "is the square of the norm"),
-    (1, "one_side", (168, 160, 21, 20), "has entries for keys on one side only"),
+    (1, "one_side", (168, 160, 21, 20), "counts distances to one side only"),
     (1, "zero_forgotten", (320, 40), "forgets the distance of a token to itself"),
     (1, "one_table", (41,), "is that of a single head"),
     (1, "by_length", (80_000, 10_000, 800, 1592), "grows with the length of the text"),
     (2, "score_not_weight", (2,), "compares the scores, and not yet the weights"),
+    (2, "by_distance", (5,), "divides the distances: the weight fades by powers"),
     (2, "turned_round", (math.exp(-2),), "is turned round: near weighs more than far"),
     (2, "slope_forgotten", (math.exp(8), 8, 32), "leaves the slope out, or the power"),
     (2, "one_token_only", (math.exp(2.5), math.exp(0.5)), "looks at one token alone"),

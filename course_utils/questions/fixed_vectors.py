@@ -191,6 +191,11 @@ def of_all(hypotheses: list, references: list, lengths: list, b: list) -> list:
     return found
 
 
+def counts(hypotheses: list, references: list, lengths: list, b: list) -> list:
+    found = of_all(hypotheses, references, lengths, b)
+    return [share * len(lengths) for share in found]
+
+
 BY_LENGTH = Question(
     id="02.5",
     title="Exact match by length",
@@ -236,6 +241,18 @@ BY_LENGTH = Question(
             lambda h, r, n, b: shares(
                 [sorted(x) == sorted(y) for x, y in zip(h, r)], n, b
             ),
+        ),
+        Mistake(
+            "sets_compared",
+            "the words are compared as sets, so that neither order nor repetition "
+            "counts: compare the sentences as they stand",
+            lambda h, r, n, b: shares([set(x) == set(y) for x, y in zip(h, r)], n, b),
+        ),
+        Mistake(
+            "counts",
+            "these are numbers of right sentences: divide each by the number of "
+            "sentences in its bucket",
+            counts,
         ),
         Mistake(
             "length_of_the_target",

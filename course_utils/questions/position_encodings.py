@@ -130,6 +130,12 @@ WAVES = Question(
             waves_at(lambda d: 10000.0 ** (-pair_numbers(d) / (d / 2 - 1))),
         ),
         Mistake(
+            "whole_turns",
+            "every angle is 2 pi times too large: the quickest wave turns by 1 radian "
+            "per place, not by a whole turn",
+            waves_at(lambda d: 2 * torch.pi * speeds(d)),
+        ),
+        Mistake(
             "cosine_first",
             "sine and cosine have changed places: look at place 0, where all sines "
             "are zero",
@@ -220,6 +226,12 @@ SHIFT = Question(
             lambda k, d: turning_blocks(speeds(d)),
         ),
         Mistake(
+            "never_back",
+            "a negative k leads forward: only its size is used, and the direction is "
+            "lost",
+            lambda k, d: shift(abs(k), d),
+        ),
+        Mistake(
             "no_minus",
             "both sines have the same sign: such a block is no turn, for it changes "
             "the length of a hand",
@@ -266,6 +278,11 @@ def turn_halves(x: Tensor, positions: Tensor) -> Tensor:
         f(positions[:, None] * speeds(x.shape[-1])) for f in (torch.cos, torch.sin)
     )
     return torch.cat([a * cos - b * sin, a * sin + b * cos], dim=-1).float()
+
+
+def turned_into_halves(x: Tensor, positions: Tensor) -> Tensor:
+    turned = turn(x, positions)
+    return torch.cat([turned[..., 0::2], turned[..., 1::2]], dim=-1)
 
 
 def turn_with_new_a(x: Tensor, positions: Tensor) -> Tensor:
@@ -322,6 +339,12 @@ TURN = Question(
             "feature i is turned together with feature i + d/2: here the pairs are "
             "neighbours",
             turn_halves,
+        ),
+        Mistake(
+            "put_back_as_halves",
+            "the turned numbers are right, their order is not: all first numbers of "
+            "the pairs stand before all second ones; put each pair back side by side",
+            turned_into_halves,
         ),
         Mistake(
             "clockwise",

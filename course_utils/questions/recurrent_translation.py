@@ -324,6 +324,18 @@ TARGETS = Question(
             lambda t: (t[:, 1:], t[:, :-1], t[:, :-1] != 0),
         ),
         Mistake(
+            "backwards_counted_right",
+            "what is read and what is said have changed places: the decoder would read "
+            "a token and be asked for the one before it",
+            lambda t: (t[:, 1:], t[:, :-1], t[:, 1:] != 0),
+        ),
+        Mistake(
+            "nothing_cut",
+            "the whole target is read and the whole target is said: read all but the "
+            "last token, say all but the first",
+            lambda t: (t, t, t != 0),
+        ),
+        Mistake(
             "rolled",
             "rolling brings the first token round to the last place: the decoder would "
             "be asked for <bos> at the end; cut it off instead",

@@ -76,7 +76,7 @@ def alignment_explorer(
     )
 
 
-def opening(words: Sequence[str], room: int = 24) -> str:
+def opening(words: Sequence[str], room: int = 18) -> str:
     """The first words of a sentence, as many as a phone has room for."""
     text = " ".join(words)
     return text if len(text) <= room else text[:room].rsplit(" ", 1)[0] + " …"
