@@ -6,7 +6,7 @@ SEEDS ?= 1 2 3
 RUN = $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-colab book test quick seeds serve lab bench links notebooks clean
+.PHONY: help setup setup-colab book test quick seeds serve pdf lab bench links notebooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | \
@@ -29,7 +29,10 @@ setup: ## make .venv and install the exact pins (done by the others when needed)
 		cat requirements.txt pyproject.toml > $(VENV)/.installed; \
 	fi
 
-setup-colab: setup ## make .venv-colab with the versions that Colab has
+setup-copdf: book ## the whole book as one PDF, _build/course.pdf (needs Chromium)
+	@$(RUN) tools.pdf
+
+lab: setup ## make .venv-colab with the versions that Colab has
 	@$(RUN) tools.colab
 
 book: setup ## execute what changed and build the site in _build/html
@@ -46,6 +49,9 @@ seeds: setup ## execute all notebooks with other seeds: make seeds SEEDS="1 2 3"
 
 serve: setup ## show the built site at http://127.0.0.1:8000/ (PORT=…)
 	@$(RUN) tools.build serve --port $(PORT)
+
+pdf: book ## the whole book as one PDF, _build/course.pdf (needs Chromium)
+	@$(RUN) tools.pdf
 
 lab: setup ## open the notebooks in JupyterLab
 	@$(RUN) jupyter lab book
