@@ -34,7 +34,7 @@ const order = row.map((_, j) => j).sort((a, b) => row[b] - row[a]);
 const named = (j) => `“${columns[j]}” (${row[j].toFixed(2)})`;
 const next = kind > 0 && state.row < rows.length - 1
   ? `, in order to write “${rows[state.row + 1]}”` : "";
-ui.say(`${state.kind.split(":")[0]}, layer ${state.layer}, head ${state.head}: `
+ui.say(`${state.kind}, layer ${state.layer}, head ${state.head}: `
   + `“${rows[state.row]}” looks most at ${named(order[0])}`
   + (order.length > 1 && row[order[1]] > 0.005 ? `, then at ${named(order[1])}` : "")
   + `${next}.`);

@@ -9,11 +9,7 @@ import numpy as np
 
 from course_utils.interactive import Widget, script_of, select, slider, widget
 
-KINDS = (
-    "encoder: source asks source",
-    "decoder: target asks target",
-    "cross: target asks source",
-)
+KINDS = ("encoder", "decoder", "cross")
 ROW = 26  # pixels from one word to the next
 Example = tuple[Sequence[str], Sequence[str], Sequence[Any]]
 
@@ -55,7 +51,7 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
             "the same for all tables of all sentences."
         )
     ((n_layers, n_heads),) = layers_and_heads
-    labels = [f"{i + 1}. {' '.join(s[0])[:26]}" for i, s in enumerate(sentences)]
+    labels = [f"{i + 1}. {' '.join(s[0])[:20]}" for i, s in enumerate(sentences)]
     most = max(max(len(s["read"]), len(s["written"])) for s in shown)
     return widget(
         name,
