@@ -64,7 +64,7 @@ class LearnedPositions(nn.Module):
     def forward(self, n_tokens: int, first: int = 0) -> Float[Tensor, "token d_model"]:
         """Return the rows of `n_tokens` positions, counted from `first`."""
         max_length = len(self.table)
-        if first < 0 or first + n_tokens > max_length:
+        if min(first, n_tokens) < 0 or first + n_tokens > max_length:
             raise ValueError(
                 f"{first + n_tokens} tokens, but the table of positions was built for "
                 f"{max_length}, counted from 0 (first = {first}); shorten the sequence "

@@ -70,6 +70,13 @@ def require_scores(
             f"and keys {shape_of(keys)}, expected (…, query, key) = (…, {expected[0]}, "
             f"{expected[1]}): one number for each query and key."
         )
+    try:
+        torch.broadcast_shapes(scores.shape[:-2], values.shape[:-2])
+    except RuntimeError:
+        raise ValueError(
+            f"values {shape_of(values)} and scores {shape_of(scores)} differ in the "
+            "axes before the last two; every sequence of a batch has its own values."
+        ) from None
 
 
 def dot_scores(
@@ -140,6 +147,7 @@ class GeneralScore(nn.Module):
     ) -> Float[Tensor, "batch query key"]:
         """Carry the queries into the keys' space, then take dot products."""
         require_sequence(queries, self.w.in_features, "queries")
+        require_sequence(keys, self.w.out_features, "keys")
         return dot_scores(self.w(queries), keys)
 
 

@@ -63,8 +63,8 @@ class Recipe:
 
 
 SHARED = Settings()
-FIXED_VECTOR = Recipe(steps=1200, d_embedding=64, d_hidden=72)
-WITH_ATTENTION = Recipe(steps=800, d_embedding=64, d_hidden=64)
+FIXED_VECTOR = Recipe(steps=1200, d_embedding=48, d_hidden=72)
+WITH_ATTENTION = Recipe(steps=600, d_embedding=48, d_hidden=64)
 
 
 @dataclass(frozen=True, eq=False)

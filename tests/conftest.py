@@ -9,14 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from tools.browser import chromium
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def missing(item: pytest.Item) -> str:
     """What this machine lacks for the test, in one sentence; empty if nothing."""
-    browsers = ("chromium", "chromium-browser", "google-chrome")
     if item.get_closest_marker("browser"):
-        if not any(map(shutil.which, browsers)):
+        if not chromium():
             return "there is no Chromium (apt-get install chromium)"
         site = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html"))
         if not (site / "index.html").is_file():
@@ -27,6 +28,14 @@ def missing(item: pytest.Item) -> str:
     if item.get_closest_marker("colab") and not colab.is_file():
         return "there is no environment with Colab's versions (make setup-colab)"
     return ""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the wrong answers of all questions, a thousand and more, to `make test`."""
+    for item in items:
+        if item.path.name.endswith("_questions.py"):
+            item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

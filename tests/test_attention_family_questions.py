@@ -163,6 +163,15 @@ WRONG = [
         ),
     ),
     ("04.1", "matrix_everywhere", operator(lambda q, k, s, w: named(q, k, "g", w))),
+    (
+        "04.1",
+        "matrix_then_scale",
+        operator(
+            lambda q, k, s, w: (
+                named(q, k, "g", w) / (k.shape[-1] ** 0.5 if s[0] == "s" else 1.0)
+            )
+        ),
+    ),
     ("04.1", "no_softmax", operator(named, weigh=lambda scores, axis: scores)),
     ("04.1", "order", lambda *given: operator(named)(*given)[::-1]),
     ("04.2", "no_bias", lambda q, w, b: (q * 2, w / 2)),
@@ -187,6 +196,7 @@ WRONG = [
     ("04.3", "not_all_or_other_words", lambda: {"noisy_copy": "dot"}),
     ("04.3", "not_all_or_other_words", lambda: CHOSEN | {"shouting": "Additive"}),
     ("04.4", "no_log", estimate(lambda r, b, a: (r - b) * a)),
+    ("04.4", "divided_again", estimate(lambda r, b, a: (r - b) / a)),
     ("04.4", "no_baseline", estimate(lambda r, b, a: r)),
     ("04.4", "baseline_added", estimate(lambda r, b, a: r + b)),
     ("04.4", "downhill", estimate(lambda r, b, a: b - r)),
@@ -230,6 +240,11 @@ WRONG = [
     ("04.6", "clamped", taps(lambda i, t, w, n: min(max(i + t - w // 2, 0), n - 1))),
     ("04.6", "ends_at_the_query", taps(lambda i, t, w, n: i + t - w + 1)),
     ("04.6", "begins_at_the_query", taps(lambda i, t, w, n: i + t)),
+    (
+        "04.6",
+        "ones_over_the_window",
+        lambda n, w: torch.ones(n, n).tril(w // 2).triu(-(w // 2)).repeat(w, 1, 1),
+    ),
     (
         "04.7",
         "reshaped",

@@ -61,7 +61,18 @@ WRONG = [
         "scaled",
         lambda x: by_weights(torch.softmax(x @ x.mT * x.shape[-1] ** -0.5, -1), x),
     ),
+    ("05.1", "weights_turned", lambda x: (by_einsum(x)[1].mT @ x, by_einsum(x)[1])),
+    (
+        "05.1",
+        "no_exponential",
+        lambda x: by_weights(x @ x.mT / (x @ x.mT).sum(-1, keepdim=True), x),
+    ),
     ("05.2", "dot_product", by_einsum),
+    (
+        "05.2",
+        "one_length_for_all",
+        lambda x: by_weights(torch.softmax(x @ x.mT / (x**2).sum(), -1), x),
+    ),
     (
         "05.2",
         "values_too",
@@ -88,6 +99,11 @@ WRONG = [
         lambda: torch.tensor([[0.0, 1.0], [-5.0, 5.0], [0.0, 1.0]]),
     ),
     ("05.4", "not_three", lambda: torch.eye(2)),
+    (
+        "05.4",
+        "turned_too_far",
+        lambda: torch.tensor([[0.0, 1.0], [0.1, 1.0], [50.0, -1.0]]),
+    ),
     (
         "05.5",
         "pairs_refused",
@@ -130,6 +146,21 @@ def test_what_can_be_followed_is_what_some_symmetric_table_does():
     for wants in product(range(3), repeat=3):
         found = (tables.argmax(-1) == torch.tensor(wants)).all(-1).any()
         assert bool(found) == can_follow(torch.tensor(wants))
+
+
+def met_from_the_first(wants):
+    """Follow the first token alone, and count whom it meets."""
+    token, met = 0, set()
+    while token not in met:
+        met.add(token)
+        token = int(wants[token])
+    return len(met) <= 2
+
+
+def test_following_the_first_token_alone_is_not_enough():
+    for seed in SEEDS:
+        result = verdict("05.5", met_from_the_first, seed)
+        assert result.points < result.max_points
 
 
 @pytest.mark.parametrize("vectors", [[(1.0, 0.0)], [(1.0, 0.0), (1.0, 2.0, 3.0)]])

@@ -209,6 +209,7 @@ def test_what_was_decoded_can_be_trained_on(name):
 def test_what_was_generated_can_be_trained_on():
     model = language_models()[1]
     model(generate(model, torch.tensor([[3, 1]]), 4))[0].sum().backward()
+    assert any(p.grad is not None and p.grad.any() for p in model.parameters())
 
 
 def test_bad_requests_are_refused():

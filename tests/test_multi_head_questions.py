@@ -79,6 +79,12 @@ def true_operations(d, h, n):
     return 2 * n * d * 3 * d + 2 * pairs + 2 * n * d * d
 
 
+def masks(batch, token):
+    """A table for each sentence: sentence i hides the key i from every query."""
+    hidden = torch.arange(batch)[:, None] % token == torch.arange(token)
+    return ~hidden[:, None].repeat(1, token, 1)
+
+
 WRONG = [
     ("10.1", "view_without_transpose", viewed),
     (
@@ -219,20 +225,22 @@ WRONG = [
     ("10.6", "both_guessed", lambda: (11 / 35, 0.04, 4 / 7)),
     ("10.6", "weight_by_half", lambda: (11 / 35, 0.2, 0.5)),
     ("10.6", "weight_added", lambda: (11 / 35, 0.2, 8 / 7)),
-    ("10.7", "does_not_divide", lambda: (torch.randn(2, 7), 2)),
-    ("10.7", "does_not_divide", lambda: (torch.randn(2, 6), 0)),
-    ("10.7", "one_head", lambda: (torch.randn(3, 6), 1)),
-    ("10.7", "one_token", lambda: (torch.randn(1, 6), 3)),
-    ("10.7", "all_alike", lambda: (torch.full((4, 6), -2.5), 3)),
-    ("10.7", "same_pieces", lambda: (torch.eye(4) * 3, np.int64(2))),
-    ("10.7", "same_pieces", lambda: (torch.tensor([[1.0, 2.0], [2.0, 1.0]]), 2)),
+    ("10.7", "not_boolean", lambda: (torch.randn(2, 4, 6), 2, masks(2, 4).int())),
+    ("10.7", "does_not_fit", lambda: (torch.randn(2, 4, 7), 2, masks(2, 4))),
+    ("10.7", "does_not_fit", lambda: (torch.randn(2, 4, 6), 0, masks(2, 4))),
+    ("10.7", "does_not_fit", lambda: (torch.randn(2, 4, 6), 2, masks(3, 4))),
+    ("10.7", "does_not_fit", lambda: (torch.randn(2, 4, 6), 2, masks(2, 3))),
+    ("10.7", "stops", lambda: (torch.randn(2, 4, 6), 3, masks(2, 4))),
+    ("10.7", "stops", lambda: (torch.randn(3, 4, 6), 2, masks(3, 4))),
+    ("10.7", "one_sentence", lambda: (torch.randn(1, 4, 6), 3, masks(1, 4))),
+    ("10.7", "nothing_blocked", lambda: (torch.randn(3, 4, 6), 3, masks(3, 4) | True)),
+    ("10.7", "same_masks", lambda: (torch.randn(3, 4, 6), 3, masks(3, 4)[[0, 0, 0]])),
+    ("10.7", "sees_nothing", lambda: (torch.randn(2, 4, 6), 2, masks(2, 4) & False)),
+    ("10.7", "tokens_alike", lambda: (torch.full((3, 4, 6), 2.5), 3, masks(3, 4))),
     (
         "10.7",
-        "saturated",
-        lambda: (
-            torch.tensor([[90.0, 0, 0, 90], [0, -90, 90, 0], [-90, 0, 0, -90]]),
-            2,
-        ),
+        "hardly_differs",
+        lambda: (torch.eye(4).expand(4, 4, 4) / 999, 4, masks(4, 4)),
     ),
 ]
 
@@ -255,8 +263,8 @@ RIGHT = [
     ("10.4", lambda d, h, n: (4 * d * (d + 1), np.float64(4 * n * d * (2 * d + n)))),
     ("10.5", terms(lambda o, h, n, d: o[h * d : (h + 1) * d])),
     ("10.6", lambda: (11 / 35, torch.tensor(0.2), 4 / 7)),
-    ("10.7", lambda: (torch.linspace(-1, 1, 20).reshape(4, 5), 5)),
-    ("10.7", lambda: (torch.tensor([[1.0, 0, 2, 0], [0, 1, 0, 1]]), 4)),
+    ("10.7", lambda: (torch.linspace(-1, 1, 60).reshape(3, 4, 5), 1, masks(3, 4))),
+    ("10.7", lambda: (3 * torch.eye(6)[:4].expand(3, 4, 6), np.int64(3), masks(3, 4))),
 ]
 
 

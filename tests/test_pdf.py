@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import sync_playwright
 
-from tools.pdf import BROWSERS, bound, home, listed, make_pdf, served, write_pdf
+from tools.browser import LAUNCH, chromium, served
+from tools.pdf import bound, home, listed, make_pdf, write_pdf
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
@@ -32,8 +32,8 @@ LOOK = r"""() => {
     stills: [...document.querySelectorAll(".still a")].map((a) => a.href),
     empty: [...document.querySelectorAll(".course-widget > svg")].filter(
       (stage) => !stage.children.length).length,
-    wide: [...document.querySelectorAll("pre, table, .course-figure, .course-widget")]
-      .filter((e) => e.scrollWidth > e.clientWidth + 1 && e.tagName === "PRE").length,
+    wide: [...document.querySelectorAll("pre")]
+      .filter((e) => e.scrollWidth > e.clientWidth + 1).length,
     titles: [...document.querySelectorAll(".front li")].map((li) => li.innerText),
   };
 }"""
@@ -42,11 +42,8 @@ LOOK = r"""() => {
 @pytest.mark.browser
 def test_all_pages_stand_in_one_document(tmp_path: Path) -> None:
     pages = listed(SITE)
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
     with served(SITE) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
+        browser = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
         document = bound(browser, address, pages, "A title")
         found = document.evaluate(LOOK)
         write_pdf(document, tmp_path / "course.pdf")

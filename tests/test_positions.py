@@ -72,6 +72,7 @@ def test_sizes_that_make_no_table_are_refused():
         (lambda: RelativeBias(2, 0), "max_distance is 0"),
         (lambda: alibi(0, 3), "n_heads is 0"),
         (lambda: LearnedPositions(6, 4)(2, first=-1), r"counted from 0 \(first = -1\)"),
+        (lambda: LearnedPositions(6, 4)(-2), "-2 tokens, but the table"),
         (lambda: RelativeBias(2, 3)(3, 2), "3 queries and 2 keys"),
         (lambda: alibi(2, 3, 2), "3 queries and 2 keys"),
     ):

@@ -65,7 +65,10 @@ def test_a_bad_offset_is_refused(offset):
 
 def test_the_largest_seed_works(monkeypatch):
     monkeypatch.setenv("COURSE_SEED", "2147483647")
-    runtime.seed(10_000)
+    last, one_before = (
+        runtime.seed(offset).initial_seed() for offset in (10_000, 9_999)
+    )
+    assert last != one_before
 
 
 @pytest.mark.parametrize(

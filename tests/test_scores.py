@@ -128,6 +128,10 @@ def test_every_learned_score_learns() -> None:
         ),
         (lambda: attend(QUERIES, KEYS, VALUES[0, 0], dot_scores), "values has shape"),
         (
+            lambda: attend(QUERIES, KEYS, draw(3, KEY, D_V), dot_scores),
+            "every sequence of a batch has its own values",
+        ),
+        (
             lambda: attend(QUERIES, KEYS, VALUES, dot_scores, torch.ones(3, 5)),
             "expected torch.bool",
         ),
@@ -142,12 +146,13 @@ def test_every_learned_score_learns() -> None:
         (lambda: LocationScore(4, 0), "n_places is 0"),
         (lambda: GeneralScore(0, 4), "d_query is 0"),
         (lambda: GeneralScore(7, 4)(QUERIES, KEYS), "queries has shape"),
-        (lambda: GeneralScore(4, 7)(QUERIES, KEYS), "differ in their last axis"),
+        (lambda: GeneralScore(4, 7)(QUERIES, KEYS), "keys has shape"),
         (lambda: AdditiveScore(4, 4, 0), "d_score is 0"),
         (lambda: AdditiveScore(7, 4, 5)(QUERIES, KEYS), "queries has shape"),
         (lambda: AdditiveScore(4, 7, 5)(QUERIES, KEYS), "keys has shape"),
         (lambda: soft_to_hard(scores=[1.0]), "1 scores and 5 values"),
         (lambda: soft_to_hard(per_draw=0), "per_draw is 0"),
+        (lambda: soft_to_hard(per_draw=2.5), "per_draw is 2.5"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input_is_refused_with_what_to_do(

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 import functools
 import gzip
-import http.server
 import os
 import re
-import shutil
-import threading
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
@@ -22,6 +19,7 @@ import yaml
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
 from course_utils.plots import COLOURS, COLOURS_DARK
+from tools.browser import LAUNCH, chromium, served
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
@@ -43,32 +41,18 @@ every_page = pytest.mark.parametrize("name", built_pages())
 # ---------------------------------------------------------------- server and browser
 
 
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves the site and says nothing."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
 @pytest.fixture(scope="session")
 def address() -> Iterator[str]:
     """The site, served on this machine."""
-    handler = functools.partial(Quiet, directory=str(SITE))
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
+    with served(SITE) as start:
+        yield start
 
 
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     """One Chromium for all tests."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
     with sync_playwright() as playwright:
-        opened = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox", "--disable-gpu"]
-        )
+        opened = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
         yield opened
         opened.close()
 
@@ -133,6 +117,13 @@ FAULTS = r"""() => {
     const said = drawing.getAttribute("aria-label") || drawing.closest("[aria-hidden]");
     if (!said && !drawing.closest("mjx-container, button"))
       found.push(`a drawing without text: ${drawing.outerHTML.slice(0, 80)}`);
+  }
+  for (const word of document.querySelectorAll(".course-figure g[id*='-text_']")) {
+    const own = word.getBoundingClientRect();
+    const room = word.closest("svg").getBoundingClientRect();
+    if (own.width && (own.left < room.left - 1 || own.right > room.right + 1
+        || own.top < room.top - 1 || own.bottom > room.bottom + 1))
+      found.push(`words cut off in the figure: ${word.closest("svg").ariaLabel}`);
   }
   return found;
 }"""

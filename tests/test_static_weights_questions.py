@@ -84,6 +84,8 @@ WRONG = [
     ("01.1", "another_base", lambda: [0, math.log2(4), 6, 2]),
     ("01.1", "another_base", lambda: [0, math.log10(4), 6, 2]),
     ("01.1", "smoothed", lambda: (0, math.log(9 / 3) + 1, 3, 4)),
+    ("01.1", "smoothed", lambda: (0, math.log(8 / 3), 3, 4)),
+    ("01.1", "tf_is_a_share", lambda: (0, LOG4, 3 * LOG4 / 4, LOG4)),
     ("01.1", "everywhere_still_counts", lambda: (1, LOG4, 3 * LOG4, LOG4)),
     ("01.1", "tf_forgotten", lambda: (0.0, LOG4, LOG4, LOG4)),
     ("01.1", "tf_of_all_documents", lambda: (0, LOG4, 4 * LOG4, LOG4)),
@@ -110,6 +112,16 @@ WRONG = [
         "01.2",
         "terms_for_documents",
         by_term(if_used(lambda c, t: math.log(t.shape[1] / holding(c)))),
+    ),
+    (
+        "01.2",
+        "one_added_to_n",
+        by_term(lambda c, t: math.log(len(c) / (holding(c) + 1))),
+    ),
+    (
+        "01.2",
+        "one_added_to_both",
+        by_term(lambda c, t: math.log((len(c) + 1) / (holding(c) + 1))),
     ),
     (
         "01.2",
@@ -150,6 +162,23 @@ WRONG = [
     ),
     (
         "01.3",
+        "length_of_the_table",
+        lambda q, d: (lambda s: (s, s.argmax()))(
+            (d * q).sum(1) / length(q) / length(d)
+        ),
+    ),
+    (
+        "01.3",
+        "one_added_to_the_lengths",
+        by_row(lambda q, d: torch.dot(q, d) / (length(q) * length(d) + 1)),
+    ),
+    (
+        "01.3",
+        "counted_from_one",
+        lambda q, d: (by_row(cosine)(q, d)[0], by_row(cosine)(q, d)[1] + 1),
+    ),
+    (
+        "01.3",
         "worst",
         lambda q, d: (by_row(cosine)(q, d)[0], by_row(cosine)(q, d)[0].argmin()),
     ),
@@ -177,6 +206,11 @@ WRONG = [
         "padding_scores_zero",
         looped(lambda row, s: torch.where(row > 0, s[row], 0.0).softmax(0)),
     ),
+    (
+        "01.4",
+        "padding_scores_low",
+        looped(lambda row, s: torch.where(row > 0, s[row], -1.0).softmax(0)),
+    ),
     ("01.4", "scores_for_weights", looped(lambda row, s: s[row] * real(row))),
     ("01.4", "not_divided", looped(lambda row, s: s[row].exp() * real(row))),
     (
@@ -196,6 +230,11 @@ WRONG = [
     ("01.5", "softmax_over_vocabulary", lambda s, v: torch.diag(shares(s.exp())) @ v),
     ("01.5", "added", lambda s, v: torch.stack([row + x for x, row in zip(s, v)])),
     ("01.5", "divided", lambda s, v: torch.diag(torch.exp(-s)) @ v),
+    (
+        "01.5",
+        "divided_by_the_number_of_words",
+        lambda s, v: torch.diag(torch.exp(s)) @ v / v.shape[0],
+    ),
     ("01.5", "root", lambda s, v: s.exp().sqrt().unsqueeze(1) * v),
     ("01.5", "unchanged", lambda s, v: v * 1),
     ("01.6", "weight_is_static", lambda: DECIDES | {"weight": "word"}),

@@ -11,24 +11,17 @@ whole or not at all.
 from __future__ import annotations
 
 import argparse
-import contextlib
-import functools
-import http.server
 import os
-import shutil
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from tools.browser import LAUNCH, chromium, served
 from tools.build import entries
 from tools.files import ROOT
 from tools.stamps import repository
-
-BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 # What a page becomes on paper: its article, with no scripts and no controls.
 FREEZE = r"""({ pages, home }) => {
@@ -57,7 +50,7 @@ FREEZE = r"""({ pages, home }) => {
   });
   article.querySelectorAll("img").forEach((image) => {
     image.loading = "eager";
-    image.src = image.src;
+    image.src = image.src;  // the whole address: the page around it will be another
   });
   article.querySelectorAll("[id]").forEach((element) => {
     if (!element.closest("svg")) element.id = anchor(own, element.id);
@@ -98,23 +91,6 @@ FOOTER = (
     '<div style="width:100%;font-size:8px;text-align:center">'
     '<span class="pageNumber"></span></div>'
 )
-
-
-class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Serves the site and says nothing."""
-
-    def log_message(self, *_: object) -> None:
-        pass
-
-
-@contextlib.contextmanager
-def served(site: Path) -> Iterator[str]:
-    """The site's address while it is served on this machine."""
-    handler = functools.partial(Quiet, directory=str(site))
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}/"
-        server.shutdown()
 
 
 def home() -> str:
@@ -176,15 +152,14 @@ def make_pdf(site: Path, out: Path, pages: list[str] | None = None) -> str:
         raise ValueError(
             f"there is no page {unknown[0]!r}, expected some of: {', '.join(known)}"
         )
-    path = next(filter(None, map(shutil.which, BROWSERS)), None)
+    path = chromium()
     if path is None:
         raise ValueError(
             "there is no Chromium to print with (apt-get install chromium)"
         )
     title = yaml.safe_load((ROOT / "_config.yml").read_text("utf-8"))["title"]
-    arguments = ["--no-sandbox", "--disable-gpu"]
     with served(site) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        browser = playwright.chromium.launch(executable_path=path, args=LAUNCH)
         write_pdf(bound(browser, address, pages or known, title), out)
         browser.close()
     return f"{out} ({out.stat().st_size / 1e6:.1f} MB)"

@@ -95,6 +95,18 @@ LAYER = Question(
             lambda x: mixed_by(products(x).exp(), x),
         ),
         Mistake(
+            "no_exponential",
+            "the scores are divided by their sum as they are: some are negative, and "
+            "their sum may be near 0; take the exponential first",
+            lambda x: mixed_by(products(x) / products(x).sum(-1, keepdim=True), x),
+        ),
+        Mistake(
+            "weights_turned",
+            "the weights are right, but the average runs down their columns: row i of "
+            "the weights belongs to the result of token i",
+            lambda x: (basic_self_attention(x)[1].mT @ x, basic_self_attention(x)[1]),
+        ),
+        Mistake(
             "scaled",
             "the scores are scaled by the root of the width: a good idea, but one of "
             "the next chapter; here they are plain dot products",
@@ -124,6 +136,13 @@ LAYER = Question(
             "the axis of the softmax is counted from the left: with a batch in front "
             "it is no longer the one meant; count from the end",
             lambda x: mixed_by(torch.softmax(products(x), dim=1), x),
+        ),
+        Mistake(
+            "first_axis",
+            "the softmax runs down the columns, over the tokens that ask: each of them "
+            "has one unit to spend, along its row; and `.T` turns a batch inside out, "
+            "`.transpose(-2, -1)` does not",
+            lambda x: mixed_by(torch.softmax(x @ x.T, dim=0), x),
         ),
     ),
 )
@@ -204,6 +223,18 @@ COSINE = Question(
             lambda x: mixed_by(products(by_length(x)), x),
         ),
         Mistake(
+            "one_length_for_all",
+            "all tokens are divided by the same number, the length of the whole "
+            "sentence: each token has a length of its own (`dim=-1`, `keepdim=True`)",
+            lambda x: mixed_by(torch.softmax(products(x / x.norm()), -1), x),
+        ),
+        Mistake(
+            "softmax_over_the_askers",
+            "the columns sum to one, the rows do not: each token that asks has one "
+            "unit of attention to spend, so the softmax runs along its row",
+            lambda x: mixed_by(torch.softmax(products(by_length(x)), dim=-2), x),
+        ),
+        Mistake(
             "squared_length",
             "the tokens are divided by their squared length: the length is its root",
             lambda x: mixed_by(
@@ -277,6 +308,28 @@ HAND = Question(
             "the length makes no difference here: that is the cosine; the question is "
             "about the dot product",
             lambda length, n: 1 / (1 + n * math.exp(-1)),
+        ),
+        Mistake(
+            "one_other_only",
+            "only one other token is in the sum: each of the `n_others` has a term",
+            lambda length, n: weight_on_itself(length, 1),
+        ),
+        Mistake(
+            "one_too_many",
+            "the sum has one term too many: the token itself and `n_others` others, "
+            "that is all",
+            lambda length, n: weight_on_itself(length, n + 1),
+        ),
+        Mistake(
+            "itself_among_the_others",
+            "the sum has one term too few: `n_others` does not count the token itself",
+            lambda length, n: weight_on_itself(length, n - 1),
+        ),
+        Mistake(
+            "not_divided",
+            "this is the exponential of the score: a weight is its share in the sum of "
+            "all exponentials",
+            lambda length, n: math.exp(length**2),
         ),
         Mistake(
             "weight_of_the_others",
@@ -364,6 +417,15 @@ DISAGREE = Question(
             "direction; turn it further away from the first",
             lambda: torch.tensor([[1.0, 0.0], [0.0, 1.0], [3.0, 0.5]]),
             says(2, 2),
+        ),
+        Mistake(
+            "turned_too_far",
+            "the third token stands at a right angle to the first, or beyond: its dot "
+            "product is 0 or negative however long it is; turn it back a little",
+            lambda: torch.tensor([[1.0, 0.0], [1.0, 0.2], [0.0, 9.0]]),
+            lambda args, value: (
+                says(1, 1)(args, value) and bool(value[2] @ value[0] <= 1e-6)
+            ),
         ),
         Mistake(
             "both_say_second",

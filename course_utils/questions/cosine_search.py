@@ -86,6 +86,18 @@ SEARCH = Question(
             lambda q, d: ranked(d @ q / q.norm()),
         ),
         Mistake(
+            "length_of_the_table",
+            "one length is taken of the whole table: each document has its own, "
+            "so the norm runs along the rows",
+            lambda q, d: ranked(d @ q / (d.norm() * q.norm())),
+        ),
+        Mistake(
+            "one_added_to_the_lengths",
+            "a 1 is added to the lengths, so that none is zero: that makes every score "
+            "too small; treat the rows of zeros by themselves",
+            lambda q, d: ranked(d @ q / (1 + d.norm(dim=1) * q.norm())),
+        ),
+        Mistake(
             "squared_lengths",
             "the product is divided by squared lengths: the root is missing",
             lambda q, d: ranked(d @ q / safe(d.square().sum(1) * q.square().sum())),
@@ -113,6 +125,11 @@ SEARCH = Question(
             "`best` is the place of the smallest score: the cosine is largest where "
             "the directions agree",
             lambda q, d: (search(q, d)[0], int(search(q, d)[0].argmin())),
+        ),
+        Mistake(
+            "counted_from_one",
+            "`best` counts the documents from 1; the first one is 0",
+            lambda q, d: (search(q, d)[0], search(q, d)[1] + 1),
         ),
         Mistake(
             "score_for_place",

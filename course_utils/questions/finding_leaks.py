@@ -13,7 +13,11 @@ from course_utils.questions import Args, Mistake, Output, Part, Question
 
 # ------------------------------------------------------------------ 09.5 judge the code
 
-VERDICTS = ("right", "leaks", "too strict")
+VERDICTS = {  # the three words, and how feedback speaks of the code they fit
+    "right": "the right ones",
+    "leaks": "the leaking ones",
+    "too strict": "those that are too strict",
+}
 JUDGED = {
     "one_more": "leaks",
     "huge": "right",
@@ -49,8 +53,8 @@ JUDGE = Question(
     reference=lambda: dict(JUDGED),
     next_step="for each function: which outputs would move if the last token changed?",
     parts=tuple(
-        Part(f"what is {verdict}", 1, lambda rng: [()], view=verdicts_of(verdict))
-        for verdict in VERDICTS
+        Part(name, 1, lambda rng: [()], view=verdicts_of(verdict))
+        for verdict, name in VERDICTS.items()
     ),
     mistakes=(
         Mistake(
@@ -307,6 +311,13 @@ PREDICT = Question(
             number_is(0, 8),
         ),
         Mistake(
+            "leak_one_layer_short",
+            "the first number is one layer short: every one of the four layers carries "
+            "something one step ahead",
+            lambda: (6, 15, 465),
+            number_is(0, 6),
+        ),
+        Mistake(
             "no_leak",
             "the first number would be right for a causal mask; this one allows one "
             "key more in every layer",
@@ -333,6 +344,20 @@ PREDICT = Question(
             "back does one layer carry something?",
             lambda: (7, 20, 465),
             number_is(1, 20, 16),
+        ),
+        Mistake(
+            "window_one_layer_short",
+            "the second number is one layer short: every one of the five layers looks "
+            "three places back",
+            lambda: (7, 12, 465),
+            number_is(1, 12),
+        ),
+        Mistake(
+            "window_and_layers_added",
+            "the second number adds the layers to the window: each layer looks three "
+            "places back from where the one before it arrived",
+            lambda: (7, 8, 465),
+            number_is(1, 8),
         ),
         Mistake(
             "powers",

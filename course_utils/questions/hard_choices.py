@@ -41,6 +41,13 @@ def no_log(scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float) -> 
     return ((rewards - baseline)[:, None] * alpha * grad_log(scores, chosen)).mean(0)
 
 
+def divided_again(
+    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
+) -> Tensor:
+    alpha = torch.softmax(scores, dim=0)[chosen][:, None]
+    return ((rewards - baseline)[:, None] * grad_log(scores, chosen) / alpha).mean(0)
+
+
 def weighted_again(
     scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
 ) -> Tensor:
@@ -81,6 +88,12 @@ REINFORCE = Question(
             "this follows the gradient of α_j, not of log α_j: likely choices are "
             "drawn more often already, and so count twice",
             no_log,
+        ),
+        Mistake(
+            "divided_again",
+            "every draw is divided by its α_j once more: the gradient of log α_j has "
+            "that division in it already",
+            divided_again,
         ),
         Mistake(
             "weighted_again",

@@ -98,6 +98,14 @@ CONVOLUTION = Question(
             from_the_first,
         ),
         Mistake(
+            "ones_over_the_window",
+            "every tap has a 1 for each place in the window: a tap looks at one place "
+            "only, so no row of its table sums to more than one",
+            lambda n, window: (
+                tap_weights(n, window).sum(dim=0).expand(window, -1, -1).clone()
+            ),
+        ),
+        Mistake(
             "average_over_the_window",
             "every tap spreads its weight over the whole window: that is pooling; a "
             "tap looks at one place only, so that each can have its own value matrix",

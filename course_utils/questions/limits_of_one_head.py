@@ -10,7 +10,6 @@ from einops import rearrange
 from torch import Tensor
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
-from course_utils.questions.several_heads import counted_anew, counted_back, merge_heads
 
 # ------------------------------------------------------------ 10.6 one head's score
 
@@ -115,100 +114,128 @@ PREDICT = Question(
 # ------------------------------------------------------------ 10.7 the failing input
 
 
-def attend(heads: Tensor) -> Tensor:
+def attend(x: Tensor, n_heads: int, mask: Tensor) -> Tensor:
+    """The layer without matrices; `mask` meets scores (batch, head, query, key)."""
+    heads = rearrange(x, "b t (h d) -> b h t d", h=n_heads)
     scores = heads @ heads.transpose(-2, -1) / heads.shape[-1] ** 0.5
-    return torch.softmax(scores, dim=-1) @ heads
+    weights = torch.softmax(scores.masked_fill(~mask, -torch.inf), dim=-1)
+    return rearrange(weights @ heads, "b h t d -> b t (h d)")
 
 
-def outputs(value: Any) -> tuple[np.ndarray, np.ndarray]:
-    """What the layer and the colleague's version of it make of the input."""
-    x, n_heads = torch.tensor(np.asarray(value[0], np.float64))[None], int(value[1])
-    right = rearrange(x, "b t (h d) -> b h t d", h=n_heads)
-    return (
-        merge_heads(attend(right))[0].numpy(),
-        counted_back(attend(counted_anew(x, n_heads)))[0].numpy(),
-    )
+def is_boolean(value: Any) -> bool:
+    return bool(value[2].dtype == np.bool_)
 
 
 def fits(value: Any) -> bool:
-    heads = float(value[1])
-    return heads >= 1 and heads == int(heads) and value[0].shape[1] % int(heads) == 0
+    x, heads, mask = value[0], float(value[1]), value[2]
+    whole = heads >= 1 and heads == int(heads) and x.shape[2] % int(heads) == 0
+    return whole and mask.shape == (*x.shape[:2], x.shape[1])
+
+
+def runs(value: Any) -> bool:
+    """Whether the colleague's version lines up sentences and heads without an error."""
+    return len(value[0]) in (1, int(value[1])) or int(value[1]) == 1
+
+
+def sees_nothing(value: Any) -> bool:
+    return not value[2].any(axis=-1).all()
 
 
 def differ(args: Args, value: Any) -> bool:
-    if not fits(value):
+    if not (is_boolean(value) and fits(value) and runs(value)) or sees_nothing(value):
         return False
-    right, wrong = outputs(value)
-    return bool(np.abs(right - wrong).max() > 0.01)
+    x, mask = torch.tensor(np.asarray(value[0], np.float64)), torch.tensor(value[2])
+    right = attend(x, int(value[1]), mask[:, None])
+    wrong = attend(x, int(value[1]), mask)
+    return right.shape != wrong.shape or bool((right - wrong).abs().max() > 0.01)
 
 
-def failing_input() -> tuple[Tensor, int]:
-    return torch.tensor([[1.0, 0.0], [0.0, 2.0]]), 2
+def failing_input() -> tuple[Tensor, int, Tensor]:
+    mask = torch.tensor([[[1, 0], [0, 1]], [[1, 1], [1, 1]]]).bool()
+    return torch.arange(8.0).reshape(2, 2, 2), 2, mask
 
 
-def saturated(args: Args, value: Any) -> bool:
-    """Every token attends to itself alone, in both versions."""
-    x = np.asarray(value[0], np.float64)
-    return fits(value) and all(np.allclose(out, x, atol=0.01) for out in outputs(value))
+def failing(name: str, hint: str, wrong: tuple[Any, ...], sign: Any) -> Mistake:
+    return Mistake(name, hint, lambda: wrong, lambda args, value: sign(value))
 
 
-def same_pieces(args: Args, value: Any) -> bool:
-    """Both cuts give every head the same pieces, in some order."""
-    x, n_heads = torch.tensor(np.asarray(value[0]))[None], int(value[1])
-    cuts = rearrange(x, "b t (h d) -> b h t d", h=n_heads), counted_anew(x, n_heads)
-    pieces = [[sorted(head) for head in cut[0].tolist()] for cut in cuts]
-    return pieces[0] == pieces[1]
-
+SENTENCES = torch.arange(12.0).reshape(2, 3, 2)
+CAUSAL = torch.ones(3, 3).tril().bool()
+MASKS = torch.stack([CAUSAL, CAUSAL.mT])
 
 FAILING = Question(
     id="10.7",
     title="Find the input that fails",
     answer="failing_input",
     arguments=(),
-    outputs=(Output("x", "token d_model", free=True), Output("n_heads")),
+    outputs=(
+        Output("x", "batch token d_model", free=True),
+        Output("n_heads"),
+        Output("mask", "batch query key", free=True),
+    ),
     reference=failing_input,
-    next_step="choose a few tokens and a number of heads for which the outputs differ.",
+    next_step="write down the shapes of scores and mask, and see which axes meet.",
     parts=(Part("the outputs differ", 2, lambda rng: [()], accepts=differ),),
     mistakes=(
-        Mistake(
-            "does_not_divide",
-            "the width does not divide into that many heads: the function raises an "
-            "error here, it does not give a wrong result",
-            lambda: (torch.arange(20.0).reshape(4, 5) / 10, 3),
-            lambda args, value: not fits(value),
+        failing(
+            "not_boolean",
+            "the mask does not hold True and False: finish it with `.bool()`",
+            (SENTENCES, 2, MASKS.float()),
+            lambda value: not is_boolean(value),
         ),
-        Mistake(
-            "one_head",
-            "with one head there is nothing to cut: the reshape changes nothing",
-            lambda: (torch.eye(3), 1),
-            lambda args, value: int(value[1]) == 1,
+        failing(
+            "does_not_fit",
+            "the sizes don't belong together: the heads must divide d_model, and the "
+            "mask has one table (token, token) for each sentence of `x`",
+            (SENTENCES, 2, MASKS[:1]),
+            lambda value: not fits(value),
         ),
-        Mistake(
-            "one_token",
-            "with a single token no numbers can end up with another one: the reshape "
-            "happens to be right",
-            lambda: (torch.arange(6.0)[None], 2),
-            lambda args, value: len(value[0]) == 1,
+        failing(
+            "stops",
+            "here the colleague's layer stops with an error, which nobody overlooks; "
+            "which two axes does it line up, and when do they fit by accident?",
+            (SENTENCES.reshape(2, 2, 3), 3, MASKS[:, :2, :2]),
+            lambda value: not runs(value),
         ),
-        Mistake(
-            "all_alike",
-            "all numbers are alike: wherever they are moved, nothing changes",
-            lambda: (torch.ones(3, 4), 2),
-            lambda args, value: np.ptp(np.asarray(value[0])) < 1e-6,
+        failing(
+            "one_sentence",
+            "with a single sentence there is one table, and it is right for every head",
+            (SENTENCES[:1], 2, MASKS[:1]),
+            lambda value: len(value[0]) == 1,
         ),
-        Mistake(
-            "same_pieces",
-            "both cuts give each head the same pieces here, only in another order, and "
-            "attention does not mind the order; choose less regular tokens",
-            lambda: (torch.eye(4), 2),
-            same_pieces,
+        failing(
+            "sees_nothing",
+            "some query may see no key at all, and a softmax over nothing is no "
+            "number, in either version; leave every query at least one key",
+            (SENTENCES, 2, torch.stack([CAUSAL, CAUSAL & False])),
+            sees_nothing,
         ),
-        Mistake(
-            "saturated",
-            "the numbers are so large that every token looks at itself alone, however "
-            "the heads are cut; choose smaller ones",
-            lambda: (torch.tensor([[40.0, 0, 0, -40], [0, 40, -40, 0]]), 2),
-            saturated,
+        failing(
+            "nothing_blocked",
+            "the mask blocks nothing: it does not matter where it ends up",
+            (SENTENCES, 2, torch.ones(2, 3, 3).bool()),
+            lambda value: value[2].all(),
+        ),
+        failing(
+            "same_masks",
+            "all sentences have the same table, so it does not matter which of them "
+            "gets which",
+            (SENTENCES, 2, CAUSAL.expand(2, 3, 3)),
+            lambda value: (value[2] == value[2][:1]).all(),
+        ),
+        failing(
+            "tokens_alike",
+            "within a sentence all tokens are alike: whichever of them a query may "
+            "see, it receives the same average",
+            (torch.ones(2, 3, 2), 2, MASKS),
+            lambda value: np.ptp(value[0], axis=1).max() < 1e-6,
+        ),
+        failing(
+            "hardly_differs",
+            "the outputs differ by less than 0.01; let the tokens of a sentence differ "
+            "more",
+            (SENTENCES / 10000, 2, MASKS),
+            lambda value: not differ((), value),
         ),
     ),
 )

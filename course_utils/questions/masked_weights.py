@@ -30,7 +30,7 @@ def late(scores: Tensor, mask: Tensor) -> Tensor:
 
 def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
     rest = late(scores, mask)
-    return (rest / rest.sum(dim=-1, keepdim=True)).nan_to_num()
+    return rest / rest.sum(dim=-1, keepdim=True)
 
 
 def lowest(scores: Tensor, mask: Tensor) -> Tensor:
@@ -123,6 +123,13 @@ SOFTMAX = Question(
             "renormalised",
             "the softmax runs over everything and is renormalised after: where a "
             "blocked key scores much higher, the rest was already rounded to 0",
+            lambda s, m: renormalised(s, m).nan_to_num(),
+        ),
+        Mistake(
+            "renormalised_nan",
+            "the softmax runs over everything and is renormalised after: where all is "
+            "blocked, or a blocked key scores much higher, the sum is 0, and 0 / 0 is "
+            "NaN",
             renormalised,
         ),
         Mistake(

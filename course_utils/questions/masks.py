@@ -91,6 +91,19 @@ CAUSAL = Question(
             upper,
         ),
         Mistake(
+            "upper_top_left",
+            "this is an upper triangle, and it begins in the upper left corner: each "
+            "token sees what comes after it; rows are queries, columns are keys, and "
+            "with more keys the queries are the last tokens",
+            lambda q, k: torch.ones(q, k, dtype=torch.bool).triu(),
+        ),
+        Mistake(
+            "inverted_top_left",
+            "True stands where it is blocked: in this course True means “may attend”; "
+            "and with more keys than queries, which tokens are the queries?",
+            lambda q, k: ~lower(q, k),
+        ),
+        Mistake(
             "not_boolean",
             "the pattern is right, but its type is not boolean: a float mask would be "
             "added to the scores",
@@ -168,6 +181,25 @@ PADDING = Question(
             "one_too_few",
             "the last real token of each sentence is hidden too: places count from 0",
             lambda n, k, left: padding_mask(n - 1, k, left),
+        ),
+        Mistake(
+            "ends_shifted",
+            "all places are shifted by one: padding shows on one side, a real token is "
+            "hidden on the other; places count from 0, so a sentence of length 3 has "
+            "the places 0, 1, 2, or the last three",
+            lambda n, k, left: padding_mask(n - 1 if left else n + 1, k, left),
+        ),
+        Mistake(
+            "left_one_short",
+            "right for padding on the right; on the left one real token is hidden: of "
+            "6 places, a sentence of length 2 has 4 and 5",
+            lambda n, k, left: padding_mask(n - 1 if left else n, k, left),
+        ),
+        Mistake(
+            "left_counts_tokens",
+            "right for padding on the right; on the left as many places are blocked as "
+            "there are tokens: how many places of padding are there?",
+            lambda n, k, left: padding_mask(k - n if left else n, k, left),
         ),
         Mistake(
             "side_ignored",
@@ -284,6 +316,24 @@ PACKED = Question(
             "a text looks at the one that stands before it in the row: compare the "
             "numbers of query and key",
             lambda d: past(d) & real(d),
+        ),
+        Mistake(
+            "earlier_texts",
+            "a text looks at the texts before it in the row: the numbers of query and "
+            "key must be equal, not only in order",
+            lambda d: past(d) & real(d) & (d[:, :, None] >= d[:, None, :]),
+        ),
+        Mistake(
+            "too_strict",
+            "no token sees itself: the first condition allows the token itself and "
+            "those before it",
+            lambda d: past(d, -1) & together(d) & real(d),
+        ),
+        Mistake(
+            "padding_sees_itself",
+            "every token of a text is right, but padding sees itself: a padded token "
+            "may see nothing at all",
+            lambda d: packed_mask(d) | torch.eye(d.shape[1], dtype=torch.bool),
         ),
         Mistake(
             "padding_open",

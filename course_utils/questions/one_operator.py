@@ -57,6 +57,10 @@ def general_everywhere(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -
     return finish(q @ w @ k.mT, v)
 
 
+def matrix_then_scale(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -> Pair:
+    return finish(scores_of(q @ w, k, score.replace("general", "dot"), w), v)
+
+
 def always_scaled(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -> Pair:
     return finish(scores_of(q, k, score, w) / math.sqrt(k.shape[-1]), v)
 
@@ -148,6 +152,12 @@ OPERATOR = Question(
             "w is used whatever the score is called; 'dot' and 'scaled dot' compare "
             "query and key as they are",
             general_everywhere,
+        ),
+        Mistake(
+            "matrix_then_scale",
+            "the scale is right, but w is used in every score; 'dot' and 'scaled dot' "
+            "compare query and key as they are",
+            matrix_then_scale,
         ),
         Mistake(
             "matrix_transposed",

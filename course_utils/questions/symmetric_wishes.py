@@ -39,13 +39,22 @@ def draw_circle(
     return (wants,)
 
 
+def draw_apart(rng: np.random.Generator, *lengths: int) -> Args:
+    """Circles of these lengths side by side, with no wish between them."""
+    names = np.append(0, 1 + rng.permutation(sum(lengths) - 1))
+    wants = np.zeros(len(names), dtype=np.int64)
+    for circle in np.split(names, np.cumsum(lengths)[:-1]):
+        wants[circle] = np.roll(circle, -1)
+    return (wants,)
+
+
 def drawn(*kinds: tuple[Any, ...]) -> Callable[[np.random.Generator], list[Args]]:
     return lambda rng: [draw_circle(rng, *kind) for kind in kinds]
 
 
 WISHES = Question(
     id="05.5",
-    title="Which wishes similarity can fulfil",
+    title="Which wishes symmetric scores can fulfil",
     answer="can_follow",
     arguments=("wants",),
     outputs=(Output("possible"),),
@@ -69,15 +78,22 @@ WISHES = Question(
         Part(
             "circles with tails",
             1,
-            drawn((3, 2), (4, 3, True), (2, 4), (1, 5), (3, 1, True)),
+            drawn((3, 2), (4, 3, True), (2, 4, True), (1, 5, True), (3, 1, True)),
             alone="wrong when some tokens only lead into a circle without being in it",
+        ),
+        Part(
+            "several circles",
+            1,
+            lambda rng: [draw_apart(rng, *n) for n in ((1, 3), (2, 4), (1, 2), (2, 2))],
+            alone="right for one circle, wrong when there are several side by side: "
+            "start from every token in turn",
         ),
     ),
     mistakes=(
         Mistake(
             "pairs_refused",
-            "two tokens that want each other are refused: their wishes are the same "
-            "entry of a symmetric table, and do not contradict each other",
+            "two tokens that want each other are refused: dot products can't do it, "
+            "but here any symmetric table will do, and both wishes are about one entry",
             lambda wants: max(cycles(wants.tolist())) <= 1,
         ),
         Mistake(
@@ -102,6 +118,18 @@ WISHES = Question(
             lambda wants: (
                 0 not in walk(wants.tolist()) or walk(wants.tolist()).index(0) + 1 <= 2
             ),
+        ),
+        Mistake(
+            "someone_wants_itself",
+            "one token that wants itself is taken to be enough: look for circles of "
+            "three or more, wherever they are",
+            lambda wants: any(w == i for i, w in enumerate(wants.tolist())),
+        ),
+        Mistake(
+            "not_everyone_wanted",
+            "it is only asked whether two tokens want the same one: that says nothing "
+            "about circles",
+            lambda wants: len(set(wants.tolist())) < len(wants),
         ),
         Mistake(
             "everything",

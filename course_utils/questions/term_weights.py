@@ -79,7 +79,11 @@ PREDICT = Question(
             "the second number is a smoothed variant: a row of the table of variants, "
             "not the plain formula that is asked for",
             lambda: (1.0, 1 + math.log(3), 3 + 3 * math.log(3), 1 + math.log(17 / 5)),
-            number_is(1, 1 + math.log(3), 1 + math.log(4), math.log(5), math.log(3)),
+            number_is(
+                1,
+                *(1 + math.log(3), 1 + math.log(4), math.log(5), math.log(3)),
+                math.log(8 / 3),  # a 1 added to n alone
+            ),
         ),
         Mistake(
             "everywhere_still_counts",
@@ -101,6 +105,13 @@ PREDICT = Question(
             "to one document",
             with_number(2, 4 * math.log(4)),
             number_is(2, 4 * math.log(4)),
+        ),
+        Mistake(
+            "tf_is_a_share",
+            "the third number divides the count by the word's count in all documents; "
+            "here tf is the plain count in this one",
+            with_number(2, 0.75 * math.log(4)),
+            number_is(2, 0.75 * math.log(4)),
         ),
         Mistake(
             "tf_is_everything",
@@ -233,6 +244,18 @@ TABLE = Question(
             "a 1 is added to the plain logarithm: then a term that every document "
             "holds still counts",
             lambda c: weighted(c, seen(c, plain_idf(c) + 1)),
+        ),
+        Mistake(
+            "one_added_to_n",
+            "a 1 is added to every n, so that none is zero: that changes the idf of "
+            "all terms; treat those that no document holds by themselves",
+            lambda c: weighted(c, torch.log(len(c) / (1 + document_counts(c)))),
+        ),
+        Mistake(
+            "one_added_to_both",
+            "a 1 is added to N and to n, so that no n is zero: that changes the idf of "
+            "all terms; treat those that no document holds by themselves",
+            lambda c: weighted(c, torch.log((1 + len(c)) / (1 + document_counts(c)))),
         ),
         Mistake(
             "terms_for_documents",

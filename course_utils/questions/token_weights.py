@@ -102,6 +102,12 @@ LAYER = Question(
             lambda t, s, v: average((s[t] * there(t)).softmax(-1), t, v),
         ),
         Mistake(
+            "padding_scores_low",
+            "the padding gets a low score such as −1, and with it a small share; only "
+            "one score has an exponential of exactly zero",
+            lambda t, s, v: average(s[t].masked_fill(t == 0, -1.0).softmax(-1), t, v),
+        ),
+        Mistake(
             "softmax_over_documents",
             "the softmax runs down the batch: documents compete with each other for a "
             "place; the words of one document are to share its weight",
@@ -228,6 +234,12 @@ FOLD = Question(
             "the factors are roots of the weights: a vector enters the sum once, so "
             "the whole weight goes into it",
             lambda s, v: (s / 2).exp()[:, None] * v,
+        ),
+        Mistake(
+            "divided_by_the_number_of_words",
+            "the vectors are divided by their number, as for a mean: what is asked for "
+            "is a sum",
+            lambda s, v: fold(s, v) / len(v),
         ),
         Mistake(
             "one_factor_for_all",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from course_utils.chance import require_sizes
 from course_utils.interactive import Widget, button, script_of, slider, widget
 
 
@@ -23,8 +24,7 @@ def soft_to_hard(
             f"soft_to_hard got {len(scores)} scores and {len(values)} values, expected "
             "two keys or more with a score and a value each."
         )
-    if per_draw < 1:
-        raise ValueError(f"per_draw is {per_draw}, expected a number from 1.")
+    require_sizes(per_draw=per_draw)
     return widget(
         name,
         "One query: what it fetches softly, and what it fetches by a hard choice",

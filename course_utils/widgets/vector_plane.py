@@ -37,8 +37,8 @@ def vector_plane(
         ],
         data={"vectors": [list(map(float, vector)) for vector in vectors]},
         script=script_of(__name__),
-        alt="Five vectors in the plane. The one that asks is joined to each by a line "
-        "as thick as its weight; a ring shows the weighted average it becomes. With "
+        alt="Vectors in the plane. The one that asks is joined to the others by lines "
+        "as thick as their weights; a ring shows the weighted average it becomes. With "
         "the dot product a longer vector gets more weight in the same direction; with "
         "the cosine its length makes no difference.",
         height=330,
