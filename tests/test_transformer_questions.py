@@ -65,6 +65,33 @@ def with_options(**options):
     return lambda x, memory, w: decoder(x, memory, w, **options)
 
 
+def normed_afterwards(x, memory, w):
+    n = x.shape[-2]
+    x = read(x + look(x, x, w[0], later(n, n)))
+    x = read(x + look(x, memory, w[1]))
+    return read(x + torch.clamp(x @ w[2], min=0))
+
+
+def half_normed(x, memory, w):
+    n = x.shape[-2]
+    x = x + look(read(x), x, w[0], later(n, n))
+    x = x + look(read(x), memory, w[1])
+    return x + torch.clamp(read(x) @ w[2], min=0)
+
+
+def stream_lost(x, memory, w):
+    n, x = x.shape[-2], read(x)
+    x = read(x + look(x, x, w[0], later(n, n)))
+    x = read(x + look(x, memory, w[1]))
+    return x + torch.clamp(x @ w[2], min=0)
+
+
+def in_parallel(x, memory, w):
+    n, y = x.shape[-2], read(x)
+    found = [look(y, y, w[0], later(n, n)), look(y, memory, w[1])]
+    return x + sum(found) + torch.clamp(y @ w[2], min=0)
+
+
 def two_masks(own=lambda i, j: j <= i, real=lambda j, i, length: j < length):
     """Both masks entry by entry."""
 
@@ -147,6 +174,15 @@ def best_ways(log_p, gain):
     return as_tensors(all_ways(log_p, gain)[: len(log_p)])
 
 
+def with_ways(change):
+    """The right continuations, returned in another form."""
+
+    def answer(log_p, gain):
+        return change(*best_ways(log_p, gain), gain.shape[1])
+
+    return answer
+
+
 def by_the_package(log_p, gain):
     ended = torch.zeros(1, len(log_p), dtype=torch.bool)
     none = torch.zeros(1, len(log_p))
@@ -200,6 +236,11 @@ WRONG = [
         "one_matrix",
         lambda x, memory, w: decoder(x, memory, w[0].repeat(3, 1, 1)),
     ),
+    ("12.1", "post_norm", normed_afterwards),
+    ("12.1", "keys_as_they_are", half_normed),
+    ("12.1", "added_to_the_normed", stream_lost),
+    ("12.1", "side_by_side", in_parallel),
+    ("12.1", "norm_at_the_end", lambda x, memory, w: read(decoder(x, memory, w))),
     ("12.2", "own_inverted", two_masks(own=lambda i, j: j > i)),
     ("12.2", "own_not_itself", two_masks(own=lambda i, j: j < i)),
     ("12.2", "own_transposed", two_masks(own=lambda i, j: j >= i)),
@@ -213,6 +254,19 @@ WRONG = [
         "12.3",
         "no_biases",
         off_by(lambda d, h: -(5 * d + h), lambda d, h: -(9 * d + h)),
+    ),
+    ("12.3", "one_norm_a_block", off_by(lambda d, h: -2 * d, lambda d, h: -4 * d)),
+    (
+        "12.3",
+        "matrices_alone",
+        off_by(lambda d, h: -(9 * d + h), lambda d, h: -(15 * d + h)),
+    ),
+    ("12.3", "hidden_bias_missing", off_by(lambda d, h: -h, lambda d, h: -h)),
+    ("12.3", "hidden_bias_too_narrow", off_by(lambda d, h: d - h, lambda d, h: d - h)),
+    (
+        "12.3",
+        "cross_has_no_matrices",
+        off_by(lambda d, h: 0, lambda d, h: -4 * d * (d + 1)),
     ),
     ("12.3", "no_norms", off_by(lambda d, h: -4 * d, lambda d, h: -6 * d)),
     ("12.3", "norm_without_shift", off_by(lambda d, h: -2 * d, lambda d, h: -3 * d)),
@@ -233,6 +287,13 @@ WRONG = [
         "12.4",
         "others_only",
         lambda z, right, e: smoothed(z, right, e, others_only=True),
+    ),
+    (
+        "12.4",
+        "own_share_missing",
+        lambda z, right, e: (
+            smoothed(z, right, e) - e / z.shape[1] * smoothed(z, right, 0)
+        ),
     ),
     ("12.4", "weights_exchanged", lambda z, right, e: smoothed(z, right, 1 - e)),
     (
@@ -267,6 +328,12 @@ WRONG = [
         "rest_not_shortened",
         climb_and_fall(up, lambda s, n, w: math.cos(math.pi / 2 * (s - w) / n) ** 2),
     ),
+    ("12.5", "one_step_late", climb_and_fall(up, lambda s, n, w: down(s + 1, n, w))),
+    (
+        "12.5",
+        "last_step_wasted",
+        climb_and_fall(up, lambda s, n, w: down(s, n - 1, w)),
+    ),
     (
         "12.5",
         "quarter_wave",
@@ -276,6 +343,14 @@ WRONG = [
     ("12.5", "straight_line", climb_and_fall(up, lambda s, n, w: (n - s) / (n - w))),
     ("12.5", "not_halved", climb_and_fall(up, lambda s, n, w: 2 * down(s, n, w))),
     ("12.5", "constant_after", climb_and_fall(up, lambda s, n, w: 1)),
+    (
+        "12.6",
+        "worst_first",
+        lambda log_p, gain: as_tensors(all_ways(log_p, gain)[: len(log_p)][::-1]),
+    ),
+    ("12.6", "exchanged", with_ways(lambda i, v, p, n: (v, i, p))),
+    ("12.6", "flat_places", with_ways(lambda i, v, p, n: (i, i * n + v, p))),
+    ("12.6", "as_probabilities", with_ways(lambda i, v, p, n: (i, v, p.exp()))),
     ("12.6", "each_its_own", one_for_each),
     ("12.6", "best_beam_only", of_the_leader),
     ("12.6", "past_forgotten", lambda log_p, gain: best_ways(0 * log_p, gain)),

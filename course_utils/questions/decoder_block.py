@@ -71,6 +71,30 @@ def causal_across(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
     return attend(x, memory, w, True)
 
 
+def post_norm(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
+    x = norm(x + attend(x, x, w[0], True))
+    x = norm(x + attend(x, memory, w[1]))
+    return norm(x + think(x, w[2]))
+
+
+def keys_as_they_are(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
+    x = x + attend(norm(x), x, w[0], True)
+    x = x + attend(norm(x), memory, w[1])
+    return x + think(norm(x), w[2])
+
+
+def added_to_the_normed(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
+    x = norm(x) + attend(norm(x), norm(x), w[0], True)
+    x = norm(x) + attend(norm(x), memory, w[1])
+    return norm(x) + think(norm(x), w[2])
+
+
+def side_by_side(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
+    read = norm(x)
+    looks = attend(read, read, w[0], True) + attend(read, memory, w[1])
+    return x + looks + think(read, w[2])
+
+
 def draw_block(longer: bool) -> Any:
     """Draw a stream and a memory of another length, the matrices of three layers."""
 
@@ -161,6 +185,36 @@ BLOCK = Question(
             "the layers read the stream as it is: in the pre-norm order each reads it "
             "through a norm",
             lambda x, m, w: built(x, m, w, stream=lambda y: y),
+        ),
+        Mistake(
+            "post_norm",
+            "this is the post-norm order, norm(x + …): in the pre-norm order the norm "
+            "stands in front of the layer, and the sum is left as it is",
+            post_norm,
+        ),
+        Mistake(
+            "keys_as_they_are",
+            "the look back asks through the norm, but what is asked has not gone "
+            "through it: both arguments of attend are the normed stream",
+            keys_as_they_are,
+        ),
+        Mistake(
+            "added_to_the_normed",
+            "what a layer found is added to the normed stream; it is added to the "
+            "stream itself",
+            added_to_the_normed,
+        ),
+        Mistake(
+            "side_by_side",
+            "all three layers read the same x: each has to read what the one before "
+            "it left",
+            side_by_side,
+        ),
+        Mistake(
+            "norm_at_the_end",
+            "there is one norm too many, at the end: the norm after the last layer "
+            "belongs to the stack and not to the block",
+            lambda x, m, w: norm(built(x, m, w)),
         ),
         Mistake(
             "memory_normed",
@@ -320,6 +374,11 @@ def draw_widths(rng: np.random.Generator) -> list[Args]:
     return [tuple(8 * n for n in sizes(rng, 2, least=4)) for _ in range(3)]
 
 
+def one_norm(d: int, h: int) -> tuple[int, int]:
+    thinking = feed_forward_size(d, h) + 2 * d
+    return attention_size(d) + thinking, 2 * attention_size(d) + thinking
+
+
 def both_are(name: str, hint: str, encoder: Any, decoder: Any) -> Mistake:
     """A slip in both numbers, recognised in either."""
 
@@ -347,6 +406,19 @@ SIZE = Question(
         Part("the decoder's block", 2, draw_widths, view=second),
     ),
     mistakes=(
+        Mistake(
+            "one_norm_a_block",
+            "one norm is counted in each block: every layer has its own, so two in the "
+            "encoder's and three in the decoder's",
+            one_norm,
+        ),
+        both_are(
+            "matrices_alone",
+            "the matrices are right, but nothing else is counted: biases, and a scale "
+            "and a shift for every norm",
+            lambda d, h: 4 * d * d + 2 * d * h,
+            lambda d, h: 8 * d * d + 2 * d * h,
+        ),
         both_are(
             "no_biases",
             "the biases are missing: every projection and both layers of the "
@@ -371,6 +443,27 @@ SIZE = Question(
             "attention is counted with three matrices: W_O makes four",
             lambda d, h: count(d, h)[0] - d * d - d,
             lambda d, h: count(d, h)[1] - 2 * (d * d + d),
+        ),
+        both_are(
+            "hidden_bias_missing",
+            "the wide layer of the feed-forward part is counted without its bias, "
+            "which has d_hidden numbers",
+            lambda d, h: count(d, h)[0] - h,
+            lambda d, h: count(d, h)[1] - h,
+        ),
+        both_are(
+            "hidden_bias_too_narrow",
+            "both biases of the feed-forward part are counted with d_model numbers: "
+            "that of the wide layer has d_hidden",
+            lambda d, h: count(d, h)[0] - h + d,
+            lambda d, h: count(d, h)[1] - h + d,
+        ),
+        both_are(
+            "cross_has_no_matrices",
+            "the decoder's second attention is counted with its norm alone: it has "
+            "four projections of its own",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - attention_size(d),
         ),
         both_are(
             "blocks_alike",

@@ -37,6 +37,13 @@ def others_only(logits: Tensor, right: Tensor, epsilon: float) -> Tensor:
     return -((1 - epsilon) * chosen + epsilon * rest).mean()
 
 
+def own_share_missing(logits: Tensor, right: Tensor, epsilon: float) -> Tensor:
+    log_p = torch.log_softmax(logits, dim=-1)
+    chosen = picked(log_p, right)
+    rest = (log_p.sum(dim=-1) - chosen) / logits.shape[-1]
+    return -((1 - epsilon) * chosen + epsilon * rest).mean()
+
+
 def draw_smoothing(epsilon: float) -> Any:
     def cases(rng: np.random.Generator) -> list[Args]:
         drawn: list[Args] = []
@@ -72,6 +79,13 @@ SMOOTHING = Question(
             "epsilon is shared out among the wrong words alone; the formula spreads it "
             "over all words, the right one among them",
             others_only,
+        ),
+        Mistake(
+            "own_share_missing",
+            "the right word gets 1 − epsilon and the others 1/V of epsilon each: the "
+            "right one has its share of epsilon too, or the weights sum to less than "
+            "one",
+            own_share_missing,
         ),
         Mistake(
             "summed_over_words",
@@ -215,6 +229,26 @@ RATE = Question(
             ),
         ),
         Mistake(
+            "one_step_late",
+            "after the warm-up the steps are counted from 1: the first step after it "
+            "still has the full rate, so t starts at 0",
+            lambda s, n, lr, w: (
+                lr * (s + 1) / w
+                if s < w
+                else lr * (1 + math.cos(math.pi * (s + 1 - w) / (n - w))) / 2
+            ),
+        ),
+        Mistake(
+            "last_step_wasted",
+            "the rest is counted one step too short, so that the last step has rate 0 "
+            "and learns nothing: it has steps − warmup steps",
+            lambda s, n, lr, w: (
+                lr * (s + 1) / w
+                if s < w
+                else lr * (1 + math.cos(math.pi * (s - w) / (n - w - 1))) / 2
+            ),
+        ),
+        Mistake(
             "quarter_wave",
             "this is a quarter of a wave: cos(pi t / 2) falls fastest at the end; half "
             "a wave, (1 + cos(pi t)) / 2, ends gently",
@@ -285,6 +319,26 @@ def divided_by_beams(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tenso
     best = (log_p[:, None] + gain).flatten().topk(len(log_p))
     n = len(log_p)
     return best.indices // n, best.indices % n, best.values
+
+
+def worst_first(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    parent, word, total = extend(log_p, gain)
+    return parent.flip(0), word.flip(0), total.flip(0)
+
+
+def exchanged(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    parent, word, total = extend(log_p, gain)
+    return word, parent, total
+
+
+def flat_places(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    parent, word, total = extend(log_p, gain)
+    return parent, parent * gain.shape[1] + word, total
+
+
+def as_probabilities(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    parent, word, total = extend(log_p, gain)
+    return parent, word, total.exp()
 
 
 def gains_kept(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -363,6 +417,29 @@ BEAM = Question(
             "the place in the flat table is divided by the number of beams; a row of "
             "it is as long as there are words",
             divided_by_beams,
+        ),
+        Mistake(
+            "worst_first",
+            "the right continuations, but the best of them has to come first",
+            worst_first,
+        ),
+        Mistake(
+            "exchanged",
+            "beam and word have changed places: the place in the flat table, divided "
+            "by the number of words, is the beam; the remainder is the word",
+            exchanged,
+        ),
+        Mistake(
+            "flat_places",
+            "the places in the flat table are returned as words: the remainder after "
+            "division by the number of words is the word",
+            flat_places,
+        ),
+        Mistake(
+            "as_probabilities",
+            "probabilities are returned in place of their logarithms, which the next "
+            "step will have to add to",
+            as_probabilities,
         ),
         Mistake(
             "worst_kept",

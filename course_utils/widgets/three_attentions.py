@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,17 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
             "the same for all tables of all sentences."
         )
     ((n_layers, n_heads),) = layers_and_heads
-    labels = [f"{i + 1}. {' '.join(s[0])[:20]}" for i, s in enumerate(sentences)]
+    labels = [
+        f"{i + 1}. {shorten(' '.join(source), 24, placeholder=' …')}"
+        for i, (source, _, _) in enumerate(sentences)
+    ]
     most = max(max(len(s["read"]), len(s["written"])) for s in shown)
     return widget(
         name,
         "Which head looks where?",
         [
             select("sentence", "Sentence", labels),
-            select("kind", "Attention", list(KINDS)),
+            select("kind", "Attention", list(KINDS), value="cross"),
             slider("layer", "Layer", list(range(1, n_layers + 1)), value=n_layers),
             slider("head", "Head", list(range(1, n_heads + 1))),
         ],
