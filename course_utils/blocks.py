@@ -188,12 +188,11 @@ class DecoderBlock(nn.Module):
         d_hidden: int,
         norm: str = "pre",
         dropout: float = 0.0,
-        activation: str = "relu",
     ):
         super().__init__()
         self.attention = MultiHeadAttention(d_model, n_heads)
         self.cross_attention = MultiHeadAttention(d_model, n_heads)
-        self.feed_forward = FeedForward(d_model, d_hidden, activation)
+        self.feed_forward = FeedForward(d_model, d_hidden)
         self.around_attention = Residual(d_model, norm, dropout)
         self.around_cross_attention = Residual(d_model, norm, dropout)
         self.around_feed_forward = Residual(d_model, norm, dropout)
@@ -206,22 +205,18 @@ class DecoderBlock(nn.Module):
         need_weights: bool = False,
         cache: KeyValueCache | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights, CrossWeights]:
-        found, weights = self.attention(
-            self.around_attention.before(x),
-            causal=True,
-            need_weights=need_weights,
-            cache=cache,
+        asked = self.around_attention.before(x)
+        found, own = self.attention(
+            asked, causal=True, need_weights=need_weights, cache=cache
         )
         x = self.around_attention.after(x, found)
-        found, cross_weights = self.cross_attention(
-            self.around_cross_attention.before(x),
-            memory,
-            mask=memory_mask,
-            need_weights=need_weights,
+        asked = self.around_cross_attention.before(x)
+        found, cross = self.cross_attention(
+            asked, memory, memory_mask, need_weights=need_weights
         )
         x = self.around_cross_attention.after(x, found)
         found = self.feed_forward(self.around_feed_forward.before(x))
-        return self.around_feed_forward.after(x, found), weights, cross_weights
+        return self.around_feed_forward.after(x, found), own, cross
 
 
 def stack_layers(weights: list[Tensor | None]) -> Tensor | None:
@@ -269,7 +264,7 @@ class Encoder(nn.Module):
 class Decoder(nn.Module):
     """A stack of decoder blocks that ask the encoder's output, the memory.
 
-    Taught in chapter 12.
+    Used in chapter 12.
     """
 
     def __init__(

@@ -82,7 +82,7 @@ def load_translation(
     Multi30k can't be had within `timeout` seconds, `fallback` is called and a sentence
     says why; with `fallback=None` that is an error. A verified copy is kept in `cache`;
     `datasets` keeps each file it has fetched, so a download that was cut off goes on
-    with the missing ones at the next call. Taught in chapter 12.
+    with the missing ones at the next call. Used in chapter 12.
     """
     if name == "grammar":
         return local_translation()
@@ -106,7 +106,7 @@ def multi30k(
 ) -> Translation:
     """Return Multi30k, from the verified copy if there is one, else from the network.
 
-    Raises `CorpusUnavailable` when there is neither. Taught in chapter 12.
+    Raises `CorpusUnavailable` when there is neither. Used in chapter 12.
     """
     if target not in LANGUAGES:
         raise ValueError(

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.attention import KeyValueCache
-from course_utils.shapes import Float, Int, shape_of
+from course_utils.shapes import Bool, Float, Int, shape_of
 
 
 @runtime_checkable
@@ -110,6 +110,38 @@ class Beams(NamedTuple):
     scores: Float[Tensor, "batch"]
 
 
+def extend_beams(
+    log_p: Float[Tensor, "batch beam"],
+    lengths: Float[Tensor, "batch beam"],
+    ended: Bool[Tensor, "batch beam"],
+    logits: Float[Tensor, "row token"],
+    pad: int = 0,
+    length_penalty: float = 0.0,
+) -> tuple[
+    Int[Tensor, "batch beam"],
+    Int[Tensor, "batch beam"],
+    Float[Tensor, "batch beam"],
+    Float[Tensor, "batch beam"],
+]:
+    """Let every beam go on with every token, and keep as many as there were, the best.
+
+    Returns for each of them the beam it continues, its new token, its log-probability
+    and its length. Taught in chapter 12.
+    """
+    batch, n_beams = log_p.shape
+    gain = torch.log_softmax(logits.float(), dim=-1).view(batch, n_beams, -1)
+    n_tokens = gain.shape[-1]
+    # A beam that has ended goes on with padding alone, at no cost.
+    is_pad = torch.arange(n_tokens, device=logits.device) == pad
+    gain = torch.where(ended[:, :, None], is_pad.float().log(), gain)
+    total = (log_p[:, :, None] + gain).flatten(1)
+    lengths = lengths + (~ended).float()
+    scale = lengths.repeat_interleave(n_tokens, dim=1) ** length_penalty
+    best = (total / scale).topk(n_beams, dim=-1).indices
+    parent, token = best // n_tokens, best % n_tokens
+    return parent, token, total.gather(1, best), lengths.gather(1, parent)
+
+
 def beam_search(
     model: Stepwise,
     source: Tensor,
@@ -125,36 +157,31 @@ def beam_search(
     score(y) = log p(y | source) / length(y)^length_penalty: 0 prefers short sequences,
     1 averages over tokens. One beam is greedy decoding. Taught in chapter 12.
     """
-    require_lengths(source, max_length)
-    if n_beams < 1:
-        raise ValueError(f"n_beams = {n_beams}, expected at least 1.")
-    batch, beams = len(source), torch.arange(n_beams, device=source.device)
-    rows = torch.arange(batch, device=source.device)[:, None]
+    require_beams(source, max_length, n_beams)
+    rows = torch.arange(len(source), device=source.device)[:, None]
     with evaluating(model):
         state = select_rows(model.start(source), rows.expand(-1, n_beams).flatten())
-        tokens = torch.full((batch, n_beams, 1), bos, device=source.device)
-        lengths = torch.zeros(batch, n_beams, device=source.device)
-        ended = lengths > 0
-        # All beams begin alike, so only the first may count.
-        log_p = lengths.masked_fill(beams > 0, -torch.inf)
+        tokens = torch.full((len(source), n_beams, 1), bos, device=source.device)
+        lengths = torch.zeros(len(source), n_beams, device=source.device)
+        ended, log_p = lengths > 0, lengths.clone()
+        log_p[:, 1:] = -torch.inf  # all beams begin alike: only the first may count
         while tokens.shape[-1] <= max_length and not ended.all():
             logits, state, _ = model.step(tokens[:, :, -1].flatten(), state)
-            gain = torch.log_softmax(logits.float(), -1).view(batch, n_beams, -1)
-            n_tokens = gain.shape[-1]
-            # A beam that has ended goes on with padding alone, at no cost.
-            is_pad = torch.arange(n_tokens, device=source.device) == pad
-            gain = torch.where(ended[:, :, None], is_pad.float().log(), gain)
-            total = (log_p[:, :, None] + gain).flatten(1)
-            lengths = lengths + (~ended).float()
-            scale = lengths.repeat_interleave(n_tokens, dim=1) ** length_penalty
-            best = (total / scale).topk(n_beams, dim=-1).indices
-            parent, token = best // n_tokens, best % n_tokens
-            log_p, lengths = total.gather(1, best), lengths.gather(1, parent)
+            parent, token, log_p, lengths = extend_beams(
+                log_p, lengths, ended, logits, pad, length_penalty
+            )
             ended = ended.gather(1, parent) | (token == eos)
             tokens = torch.cat([tokens[rows, parent], token[:, :, None]], dim=-1)
             state = select_rows(state, (rows * n_beams + parent).flatten())
     scores, winner = (log_p / lengths**length_penalty).max(dim=-1)
     return Beams(tokens[rows[:, 0], winner, 1:], scores)
+
+
+def require_beams(source: Tensor, max_length: int, n_beams: int) -> None:
+    """Refuse a source without a batch axis, a length of nothing, and no beam."""
+    require_lengths(source, max_length)
+    if n_beams < 1:
+        raise ValueError(f"n_beams = {n_beams}, expected at least 1.")
 
 
 # ------------------------------------------------------------------------- sampling

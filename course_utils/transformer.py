@@ -82,7 +82,7 @@ class Transformer(nn.Module):
     """Translate with attention alone: an encoder, a decoder, and positions.
 
     x = sqrt(d_model) E[token] + P[t] in, the target embedding again as the output
-    layer. Taught in chapter 12.
+    layer. Used in chapter 12.
     """
 
     def __init__(

@@ -15,8 +15,11 @@ from torch import Tensor, nn
 
 from course_utils.attention import CrossAttention, MultiHeadAttention, SelfAttention
 from course_utils.blocks import DecoderBlock, EncoderBlock
+from course_utils.decoding import select_rows
 from course_utils.positions import RelativeBias, alibi, rotary, sinusoidal
+from course_utils.precision import mixed_precision
 from course_utils.rnn import GRULanguageModel, Seq2Seq, Seq2SeqAttention
+from course_utils.training import adamw, gradient
 from course_utils.transformer import GPT, Transformer
 
 D, HEADS = 12, 3
@@ -158,3 +161,71 @@ def test_compilation_needs_no_break_in_the_graph(name):
     build, inputs = CASES[name]
     compiled = torch.compile(build(), backend="eager", fullgraph=True)
     compiled(*inputs("cpu"))
+
+
+# ----------------------------------------------- the translator of chapter 12's preset
+
+
+def smoothed(model: nn.Module, source: Tensor, target: Tensor) -> Tensor:
+    """The loss of chapter 12's larger model."""
+    logits, _ = model(source, target[:, :-1])
+    wanted = target[:, 1:].flatten()
+    return F.cross_entropy(
+        logits.flatten(0, 1), wanted, ignore_index=0, label_smoothing=0.1
+    )
+
+
+def padded(n_source: int, n_target: int) -> tuple[Tensor, Tensor]:
+    """Two pairs of ids, the second shorter on both sides."""
+    source = torch.randint(3, 11, (2, n_source))
+    target = torch.randint(3, 13, (2, n_target))
+    source[1, -2:], target[1, -1:] = 0, 0
+    return source, target
+
+
+def test_the_gpu_preset_makes_a_whole_step_where_its_parameters_are():
+    """With its sizes, dropout, label smoothing, clipping, and AdamW."""
+    meta = torch.device("meta")
+    model = Transformer(6000, 7000, 256, 8, 1024, 3, dropout=0.1).to(meta)
+    given = [torch.ones(128, n, dtype=torch.long, device=meta) for n in (17, 20)]
+    autocast, scaler = mixed_precision("fp32", meta)
+    optimiser = adamw(model, 1e-3, 0.0)
+    value, norm = gradient(
+        model, tuple(given), smoothed, optimiser, scaler, autocast, 1.0
+    )
+    scaler.step(optimiser)
+    assert value.device == norm.device == meta
+    assert all(p.grad is not None and p.grad.device == meta for p in model.parameters())
+
+
+def test_beams_are_put_in_order_where_the_translator_is():
+    model = Transformer(11, 13, D, HEADS, 10).to("meta")
+    source, target = ids("meta")
+    rows = torch.tensor([0, 0, 1, 1], device="meta")
+    state = select_rows(model.start(source), rows)
+    logits, state, _ = model.step(target[:, 0][rows], state)
+    assert logits.device.type == "meta"
+    assert logits.shape == (4, 13)
+    assert select_rows(state, rows).memory_mask.device.type == "meta"
+
+
+def test_the_translators_loss_in_bfloat16_is_near_that_in_full_precision():
+    torch.manual_seed(0)
+    model, given = Transformer(11, 13, D, HEADS, 10), padded(6, 7)
+    exact = smoothed(model, *given)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rounded = smoothed(model, *given)
+    assert rounded.dtype == torch.float32  # the loss itself is not rounded
+    torch.testing.assert_close(rounded, exact, rtol=0.02, atol=0.02)
+
+
+@pytest.mark.slow
+def test_the_compiled_translator_takes_batches_of_other_lengths():
+    torch.manual_seed(0)
+    model = Transformer(11, 13, D, HEADS, 10)
+    compiled = torch.compile(model, backend="eager")
+    for lengths in ((5, 6), (8, 7), (4, 9)):
+        given = padded(*lengths)
+        wanted = torch.autograd.grad(smoothed(model, *given), model.parameters())
+        made = torch.autograd.grad(smoothed(compiled, *given), model.parameters())
+        torch.testing.assert_close(made, wanted)
