@@ -15,7 +15,10 @@ CHUNK = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
 
 def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    """Replace every occurrence of a pair of neighbours by one new id, left to right."""
+    """Replace every occurrence of a pair of neighbours by one new id, left to right.
+
+    Taught in chapter 13.
+    """
     merged: list[int] = []
     i = 0
     while i < len(ids):
@@ -33,7 +36,7 @@ class BytePairEncoder:
 
     Training merges the most frequent pair of neighbours, again and again; encoding
     replays the merges. Any text can be encoded, for any text is bytes.
-    Taught in chapter 13.
+    Used in chapter 13.
     """
 
     def __init__(self, merges: Iterable[Pair] = ()):
