@@ -14,7 +14,7 @@ Pair = tuple[int, int]
 CHUNK = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
 
-def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+def merge_pair(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
     """Replace every occurrence of a pair of neighbours by one new id, left to right.
 
     Taught in chapter 13.
@@ -71,7 +71,7 @@ class BytePairEncoder:
                 break
             for index in where.pop(best):
                 old = spelled[index]
-                spelled[index] = merge(old, best, 256 + len(merges))
+                spelled[index] = merge_pair(old, best, 256 + len(merges))
                 for pair in pairwise(old):
                     counts[pair] -= times[index]
                 for pair in pairwise(spelled[index]):
@@ -95,7 +95,7 @@ class BytePairEncoder:
                 new = min(self.ids.get(pair, len(self)) for pair in pairwise(ids))
                 if new == len(self):
                     break
-                ids = merge(ids, self.merges[new - 256], new)
+                ids = merge_pair(ids, self.merges[new - 256], new)
             self.known[chunk] = ids
         return self.known[chunk]
 

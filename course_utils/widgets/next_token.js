@@ -4,14 +4,12 @@ const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 
 // temperature, then the k most probable, then the fewest that reach p
 const heated = ui.softmax(scores.map((score) => score / state.heat));
-const least = heated[order[Math.min(state.k, n) - 1]];
-const byK = heated.map((p) => p >= least ? p : 0), room = sum(byK);
+const room = sum(order.slice(0, state.k).map((i) => heated[i]));
 let before = 0;
 const kept = Array(n).fill(false);
-order.forEach((i) => {
-  const p = byK[i] / room;
-  kept[i] = p > 0 && (before < state.p - 1e-9 || before === 0);
-  before += p;
+order.slice(0, state.k).forEach((i) => {
+  kept[i] = state.p === 1 || before < state.p - 1e-9;
+  before += heated[i] / room;
 });
 const left = sum(heated.filter((_, i) => kept[i]));
 const final = heated.map((p, i) => kept[i] ? p / left : 0);

@@ -39,7 +39,7 @@ def next_token(
                 f"{beginning!r} and {len(pieces)} pieces, expected one score for each "
                 f"of more than {ROWS} pieces."
             )
-        scores[visible(beginning)] = np.round(array - array.max(), 2)
+        scores[visible(beginning)] = np.round(array - array.max(), 3)
     sizes = [k for k in (1, 2, 5, 10, 20, 50, 100) if k < len(pieces)]
     return widget(
         name,
@@ -63,5 +63,5 @@ def next_token(
         "a high one spreads it over the whole vocabulary; top-k keeps a fixed number "
         "of tokens, top-p as many as are needed to reach a share of the probability. "
         "Tokens that were cut off are grey and are never drawn.",
-        height=ROW * (ROWS + 1) + 56,
+        height=ROW * (ROWS + 1) + 34,
     )
