@@ -14,8 +14,11 @@ Pair = tuple[int, int]
 CHUNK = re.compile(r" ?\w+| ?[^\w\s]+|\s+(?!\S)|\s+")
 
 
-def merge(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
-    """Replace every occurrence of a pair of neighbours by one new id, left to right."""
+def merge_pair(ids: Sequence[int], pair: Pair, new: int) -> list[int]:
+    """Replace every occurrence of a pair of neighbours by one new id, left to right.
+
+    Taught in chapter 13.
+    """
     merged: list[int] = []
     i = 0
     while i < len(ids):
@@ -33,7 +36,7 @@ class BytePairEncoder:
 
     Training merges the most frequent pair of neighbours, again and again; encoding
     replays the merges. Any text can be encoded, for any text is bytes.
-    Taught in chapter 13.
+    Used in chapter 13.
     """
 
     def __init__(self, merges: Iterable[Pair] = ()):
@@ -68,7 +71,7 @@ class BytePairEncoder:
                 break
             for index in where.pop(best):
                 old = spelled[index]
-                spelled[index] = merge(old, best, 256 + len(merges))
+                spelled[index] = merge_pair(old, best, 256 + len(merges))
                 for pair in pairwise(old):
                     counts[pair] -= times[index]
                 for pair in pairwise(spelled[index]):
@@ -92,7 +95,7 @@ class BytePairEncoder:
                 new = min(self.ids.get(pair, len(self)) for pair in pairwise(ids))
                 if new == len(self):
                     break
-                ids = merge(ids, self.merges[new - 256], new)
+                ids = merge_pair(ids, self.merges[new - 256], new)
             self.known[chunk] = ids
         return self.known[chunk]
 

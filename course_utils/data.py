@@ -71,7 +71,7 @@ def split_blocks(
 
     A paragraph's neighbours speak of the same thing: held out one by one, paragraphs
     would be guessed from what stands beside them. The shares are of characters, as near
-    as blocks allow. Taught in chapter 13.
+    as blocks allow. Used in chapter 13.
     """
     if not (validation >= 0 and test >= 0 and validation + test < 1):
         raise ValueError(

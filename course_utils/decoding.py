@@ -258,11 +258,7 @@ def generate(
     With `use_cache=False` every step reads the text from the start: the same tokens,
     more slowly. Taught in chapter 13.
     """
-    if prompt.dim() != 2 or prompt.shape[1] == 0:
-        raise ValueError(
-            f"prompt has shape {shape_of(prompt)}, expected (batch, token) with at "
-            "least one token to start from."
-        )
+    require_prompt(prompt)
     with evaluating(model):
         tokens, state = prompt, model.start(prompt[:, :-1]) if use_cache else None
         for _ in range(n_tokens):
@@ -273,3 +269,12 @@ def generate(
             token = sample(logits, temperature, top_k, top_p, generator)
             tokens = torch.cat([tokens, token[:, None]], dim=1)
     return tokens.clone()
+
+
+def require_prompt(prompt: Tensor) -> None:
+    """Refuse a prompt without a batch axis, and one without a token."""
+    if prompt.dim() != 2 or prompt.shape[1] == 0:
+        raise ValueError(
+            f"prompt has shape {shape_of(prompt)}, expected (batch, token) with at "
+            "least one token to start from."
+        )

@@ -184,7 +184,7 @@ class GPT(nn.Module):
 
     p(x_{t+1} | x_1 … x_t) = softmax(E norm(block_L(… block_1(E[x] + P)))), all t in
     one pass. `positions` is "learned", "rotary" or "none"; `tied` uses the embedding E
-    as the output layer too. Taught in chapter 13.
+    as the output layer too. Used in chapter 13.
     """
 
     def __init__(

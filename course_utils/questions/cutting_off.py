@@ -1,0 +1,163 @@
+"""More questions of chapter 13: which tokens may be drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.questions import Args, Mistake, Output, Part, Question
+
+# --------------------------------------------------------------- 13.3 top-k and top-p
+
+
+def cut(logits: Tensor, k: int, share: float) -> Tensor:
+    return of_p(torch.softmax(logits, dim=-1), k, share)
+
+
+def of_p(p: Tensor, k: int, share: float) -> Tensor:
+    return by_share(by_number(p, k), share)
+
+
+def from_logits(change: Any) -> Any:
+    """A wrong way to cut that begins with the right probabilities."""
+    return lambda logits, k, share: change(torch.softmax(logits, dim=-1), k, share)
+
+
+def by_number(p: Tensor, k: int) -> Tensor:
+    kept = torch.where(p >= p.topk(k).values[-1], p, 0.0)
+    return kept / kept.sum()
+
+
+def by_share(p: Tensor, share: float, extra: int = 0) -> Tensor:
+    """Keep the fewest that reach the share, and `extra` more (or fewer)."""
+    ordered, order = p.sort(descending=True)
+    before = ordered.cumsum(0) - ordered
+    count = max(int((before < share).sum()) + extra, 1)
+    kept = torch.zeros_like(p).scatter(0, order[:count], ordered[:count])
+    return kept / kept.sum()
+
+
+def places_lost(p: Tensor, k: int, share: float) -> Tensor:
+    return of_p(p, k, share).sort(descending=True).values
+
+
+def not_divided(p: Tensor, k: int, share: float) -> Tensor:
+    return torch.where(of_p(p, k, share) > 0, p, 0.0)
+
+
+def least(p: Tensor, k: int) -> Tensor:
+    kept = torch.where(p <= p.sort().values[k - 1], p, 0.0)
+    return kept / kept.sum()
+
+
+def threshold(p: Tensor, k: int, share: float) -> Tensor:
+    kept = by_number(p, k)
+    kept = torch.where(kept >= 1 - share, kept, 0.0)
+    return kept / kept.sum().clamp(min=1e-9)
+
+
+def draw_distributions(k_cut: bool, p_cut: bool) -> Any:
+    """Draw distributions and knobs for which the usual slips all give other results."""
+
+    def cases(rng: np.random.Generator) -> list[Args]:
+        drawn: list[Args] = []
+        for n in (6, 7, 8):
+            ordered = np.array([0.34, 0.24, 0.16, 0.11, 0.07, 0.05, 0.02, 0.01])[:n]
+            ordered = ordered * (1 + 0.05 * rng.random(n))
+            ordered = np.sort(ordered / ordered.sum())[::-1]
+            k = int(rng.integers(4, 6)) if k_cut else n
+            left = ordered[:k] / ordered[:k].sum()
+            # three stay of what top-k left; of the whole it would have been four
+            share = float(left[:3].sum() - 0.02) if p_cut else 1.0
+            logits = np.log(ordered[rng.permutation(n)]) + rng.random()
+            drawn.append((logits.astype(np.float32), k, round(share, 4)))
+        return drawn
+
+    return cases
+
+
+CUT = Question(
+    id="13.3",
+    title="Top-k, then top-p",
+    answer="cut",
+    arguments=("logits", "k", "share"),
+    outputs=(Output("p", "piece"),),
+    reference=cut,
+    next_step="probabilities first; then find the k-th largest, drop what is below "
+    "it, and divide by the sum.",
+    parts=(
+        Part("top-k alone", 1, draw_distributions(True, False)),
+        Part("top-p alone", 1, draw_distributions(False, True)),
+        Part("one after the other", 2, draw_distributions(True, True)),
+    ),
+    mistakes=(
+        Mistake(
+            "places_lost",
+            "the result is sorted: every piece has to keep its own place, or another "
+            "one would be written",
+            from_logits(places_lost),
+        ),
+        Mistake(
+            "not_divided",
+            "what is left does not sum to one: divide it by its sum",
+            from_logits(not_divided),
+        ),
+        Mistake(
+            "one_too_few",
+            "the piece with which the sum reaches the share is dropped: then the sum "
+            "never reaches it",
+            from_logits(
+                lambda p, k, share: (
+                    by_share(by_number(p, k), share, extra=-1)
+                    if share < 1
+                    else by_number(p, k)
+                )
+            ),
+        ),
+        Mistake(
+            "one_too_many",
+            "one piece too many stays: as soon as the sum has reached the share, the "
+            "next one goes",
+            from_logits(
+                lambda p, k, share: (
+                    by_share(by_number(p, k), share, extra=1)
+                    if share < 1
+                    else by_number(p, k)
+                )
+            ),
+        ),
+        Mistake(
+            "k_ignored",
+            "k is not used: only the k most probable pieces may stay",
+            from_logits(lambda p, k, share: by_share(p, share)),
+        ),
+        Mistake(
+            "share_ignored",
+            "the share is not used: after top-k comes top-p",
+            from_logits(lambda p, k, share: by_number(p, k)),
+        ),
+        Mistake(
+            "share_first",
+            "the share is counted of the whole distribution (top-p before top-k, or no "
+            "division between them): it is a share of what top-k left",
+            from_logits(lambda p, k, share: by_number(by_share(p, share), k)),
+        ),
+        Mistake(
+            "threshold",
+            "each piece is compared with a limit by itself: top-p adds up, beginning "
+            "with the most probable",
+            from_logits(threshold),
+        ),
+        Mistake(
+            "least_kept",
+            "the least probable pieces stay: sort in descending order",
+            from_logits(lambda p, k, share: by_share(least(p, k), share)),
+        ),
+    ),
+)
+
+
+QUESTIONS = (CUT,)
