@@ -68,7 +68,7 @@ def draw_asking(blind: bool) -> Any:
             seen[:, 0], seen[:, 1] = True, False
             seen[1] = False if blind else seen[1]
             x, y = normal(rng, 3, word, d), normal(rng, 3, patch, d)
-            scale = np.float32(0.5)
+            scale = np.float32(0.25)
             matrices = [scale * normal(rng, d, width) for width in (d_k, d_k, d_v)]
             cases.append((x, y, *matrices, seen))
         return cases

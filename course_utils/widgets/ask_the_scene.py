@@ -72,7 +72,7 @@ def ask_the_scene(name: str, examples: Sequence[Example]) -> Widget:
     for number, (image, places, questions, answers, maps) in enumerate(examples, 1):
         weights = np.asarray(maps, dtype=float)
         expected = (2 * len(places), 2, N_CELLS)
-        if weights.shape != expected or len(questions) != len(answers) != expected[0]:
+        if weights.shape != expected or len(answers) != expected[0]:
             raise ValueError(
                 f"widget {name!r} got maps of shape {weights.shape} and "
                 f"{len(answers)} answers for {len(places)} objects, expected "
