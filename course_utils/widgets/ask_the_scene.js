@@ -20,6 +20,9 @@ scene.places.forEach((place, i) => {
       { fill: scene.paint[i], "fill-opacity": value / 9 });
   });
 });
+const [askedX, askedY] = corner(scene.places[state.object]);
+ui.rect(askedX, askedY, cell, cell, { fill: "none", stroke: "#f2a65a", "stroke-width": 1.5,
+  "stroke-dasharray": "5 4" });
 weights.forEach((weight, place) => {
   const [x, y] = corner(place);
   ui.rect(x + 3, y + 3, cell - 6, cell - 6, { fill: "none", stroke: "#fff",
