@@ -29,7 +29,7 @@ N_TEST = 500
 def digits(split: str) -> tuple[Float[Tensor, "scan 8 8"], Int[Tensor, "scan"]]:
     """Return the scans (0 white to 1 black) and labels of `"train"` or `"test"`.
 
-    Used in chapter 04.
+    Used in chapters 04 and 14.
     """
     if split not in ("train", "test"):
         raise ValueError(f"split is {split!r}, expected 'train' or 'test'.")
@@ -60,10 +60,12 @@ def draw_digits(
 def compose(
     cells: Float[Tensor, "batch 9 channel 8 8"], noise: float, generator: Generator
 ) -> Float[Tensor, "batch channel 24 24"]:
-    """Lay nine cells out as one image and add noise to it."""
+    """Lay nine cells out as one image and add noise to it, if any."""
     if noise < 0:
         raise ValueError(f"noise is {noise}, expected 0 or more.")
     images = rearrange(cells, "b (r q) c y x -> b c (r y) (q x)", r=GRID, q=GRID)
+    if noise == 0:
+        return images
     return images + noise * torch.randn(images.shape, generator=generator)
 
 
@@ -114,7 +116,7 @@ def marked_scenes(
 ) -> tuple[Float[Tensor, "batch 1 24 24"], Labels, Labels]:
     """Fill the grid with digits, one of them with a bar at its left: read that one.
 
-    Returns images, answers, gold cells. Guessing gets 1 in 10. Taught in chapter 14.
+    Returns images, answers, gold cells. Guessing gets 1 in 10. Used in chapter 14.
     """
     require_sizes(batch=batch)
     scans, labels = draw_digits(split, (batch, N_CELLS), generator)
@@ -149,7 +151,7 @@ def channel_scenes(
     """Put a digit into each of three channels; a strip on top says which to read.
 
     Returns images, answers, the channels asked for, and all three digits. Without the
-    strip nothing beats `majority_chance(3, 10)`. Taught in chapter 14.
+    strip nothing beats `majority_chance(3, 10)`. Used in chapter 14.
     """
     require_sizes(batch=batch)
     scans, labels = draw_digits(split, (batch, len(CUES)), generator)
@@ -185,7 +187,7 @@ def question_scenes(
     A question is two words of `QUESTION_WORDS`, `which-digit-is red` or `what-colour-is
     7`, each half of the time; the answer is a digit (0 to 9) or a colour (10 to 15).
     Returns images, questions, answers, gold cells. Who sees the objects but not which
-    is asked for gets 1 / n_objects. Taught in chapter 14.
+    is asked for gets 1 / n_objects. Used in chapter 14.
     """
     require_sizes(batch=batch, n_objects=n_objects)
     if n_objects > len(COLOURS):

@@ -45,6 +45,7 @@ with install_import_hook(names, "beartype.beartype"):
         training,
         transformer,
         translation,
+        vision,
         wiring,
     )
 
@@ -146,6 +147,20 @@ def call_models() -> None:
     metrics.strongest_links(torch.rand(3, 5))
 
 
+def call_vision() -> None:
+    images = torch.randn(BATCH, 3, 4, 6)
+    patches = vision.patchify(images, 2)  # six patches of twelve numbers
+    vision.unpatchify(patches, 2, n_rows=2)
+    for need_weights in (False, True):
+        vision.VisionTransformer(6, 12, 5, D_MODEL, HEADS)(patches, need_weights)
+    vision.SpatialAttention(3)(images)
+    vision.SqueezeExcite(3, 2)(images)
+    reader = vision.CrossReader(11, 5, 6, 12, D_MODEL)
+    seen = torch.ones(BATCH, 1, 6).bool()
+    reader(patches, torch.tensor([[1, 2], [3, 4]]), seen)
+    reader(patches, torch.tensor([[1, 2], [3, 4]]))
+
+
 def call_data() -> None:
     """Call every task and scene with a batch of 4, and what trains."""
     world = tasks.slot_world(generator, width=8, n_slots=8)
@@ -185,6 +200,7 @@ def main() -> None:
         "attention": call_attention,
         "positions": call_positions,
         "models": call_models,
+        "vision": call_vision,
         "data": call_data,
     }
     sys.setprofile(note)

@@ -31,6 +31,7 @@ CHAPTERS = {
     "11": ("norm_and_residual", "stream_and_depth"),
     "12": ("decoder_block", "training_and_search"),
     "13": ("next_tokens", "cutting_off", "key_value_cache", "clean_splits"),
+    "14": ("patches_and_gates", "asking_an_image"),
 }
 # The exercise notebook of each chapter, as students hand it in.
 EXERCISES = {
