@@ -36,7 +36,9 @@ with install_import_hook(names, "beartype.beartype"):
         decoding,
         leaks,
         metrics,
+        online,
         positions,
+        recurrences,
         rnn,
         scenes,
         scores,
@@ -146,6 +148,20 @@ def call_models() -> None:
     metrics.strongest_links(torch.rand(3, 5))
 
 
+def call_recurrences() -> None:
+    """Call the scans, the layers beside attention, and the online softmax."""
+    x = torch.randn(BATCH, KEY, D_MODEL)
+    recurrences.scan_by_doubling(x, x)
+    recurrences.linear_scan(x, x)
+    recurrences.CausalConvolution(D_MODEL)(x)
+    for selective in (True, False):
+        layer = recurrences.StateSpace(D_MODEL, selective)
+        layer(x)
+        layer.step(x[:, 0], x[:, 1])
+    online.online_softmax(x)
+    online.chunked_attention(x[:, :QUERY], x, x[..., :D_V], chunk=2)
+
+
 def call_data() -> None:
     """Call every task and scene with a batch of 4, and what trains."""
     world = tasks.slot_world(generator, width=8, n_slots=8)
@@ -185,6 +201,7 @@ def main() -> None:
         "attention": call_attention,
         "positions": call_positions,
         "models": call_models,
+        "recurrences": call_recurrences,
         "data": call_data,
     }
     sys.setprofile(note)

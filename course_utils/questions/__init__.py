@@ -30,6 +30,7 @@ CHAPTERS = {
     "10": ("several_heads", "cost_of_heads", "limits_of_one_head"),
     "11": ("norm_and_residual", "stream_and_depth"),
     "12": ("decoder_block", "training_and_search"),
+    "15": ("cost_counts", "running_sums"),
 }
 # The exercise notebook of each chapter, as students hand it in.
 EXERCISES = {
