@@ -1,6 +1,6 @@
 const kind = data.quantities[state.quantity], names = Object.keys(data.layers);
 const colours = ["orange", "blue", "green", "purple", "red"];
-const dashes = ["7 4", undefined, undefined, "2 4", undefined];
+const dashes = ["7 4", undefined, undefined, "2 4", "10 8"];
 const size = state.numbers === "16 bits" ? 2 : 4;
 const cost = (name, n) => {
   const [a, b] = data.layers[name][kind], d = state.d;
@@ -14,9 +14,8 @@ const cost = (name, n) => {
 const units = kind === "flops" ? ["", "thousand", "million", "10⁹", "10¹²", "10¹⁵", "10¹⁸"]
   : ["B", "kB", "MB", "GB", "TB", "PB", "EB"];
 const show = (value) => {
-  const step = kind === "flops" ? 1000 : 1024;
   let unit = 0;
-  while (value >= step && unit < units.length - 1) { value /= step; unit += 1; }
+  while (value >= 1000 && unit < units.length - 1) { value /= 1000; unit += 1; }
   return `${value >= 100 ? Math.round(value) : +value.toPrecision(2)} ${units[unit]}`;
 };
 
@@ -35,7 +34,8 @@ for (let power = low; power <= high; power += gap) {
     { "text-anchor": "end", fill: "muted" });
 }
 ui.line(x(state.n), top, x(state.n), top + tall, { stroke: "ink" });
-names.forEach((name, i) => {
+[1, 2, 3, 0, 4].forEach((i) => {  // dashed above solid: equal curves are seen
+  const name = names[i];
   ui.curve(lengths.map((n) => [x(n), y(cost(name, n))]),
     { stroke: colours[i], "stroke-dasharray": dashes[i] });
   ui.circle(x(state.n), y(cost(name, state.n)), 5, { fill: colours[i] });
