@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -38,6 +39,24 @@ def settings() -> dict:
     return {"env": environment, "text": True}
 
 
+def kill_all(launcher: int, mark: str) -> None:
+    """Kill the launcher, then the processes it started: those with `mark` as option."""
+    os.kill(launcher, signal.SIGKILL)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def visible(state: dict) -> dict:
+    """Leave out the keys' bias: no softmax sees it, its gradient is rounding alone."""
+    whole = {name: value for name, value in state.items() if "qkv.bias" not in name}
+    for name in state.keys() - whole.keys():
+        queries, _, values = state[name].chunk(3)
+        whole[name] = torch.cat([queries, values])
+    return whole
+
+
 def gap(one: dict, two: dict) -> float:
     assert one.keys() == two.keys()
     return max((one[name] - two[name]).abs().max().item() for name in one)
@@ -52,14 +71,14 @@ def alone(tmp_path_factory) -> Path:
     return folder
 
 
-def same_end(path: Path, alone: Path) -> None:
+def same_end(path: Path, alone: Path, tolerance: float = 1e-4) -> None:
     mine, theirs = (checkpoints.read(p) for p in (path, alone / "gpt.pt"))
     for name in ("step", "lr"):
         columns = [run["history"]["columns"][name] for run in (mine, theirs)]
         assert columns[0] == columns[1]
     losses = [torch.tensor(r["history"]["columns"]["loss"]) for r in (mine, theirs)]
-    torch.testing.assert_close(*losses, rtol=0, atol=1e-5)
-    assert gap(mine["model"], theirs["model"]) < 1e-4
+    torch.testing.assert_close(*losses, rtol=0, atol=tolerance / 10)
+    assert gap(visible(mine["model"]), visible(theirs["model"])) < tolerance
 
 
 @pytest.mark.slow
@@ -76,22 +95,23 @@ def test_two_processes_have_the_gradients_and_losses_of_one(tmp_path, alone):
 
 
 @pytest.mark.slow
-def test_killed_processes_go_on_to_the_same_end(tmp_path, alone):
-    """All are killed after the first checkpoint; one process takes over."""
-    out = tmp_path / "gpt.pt"
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for them in /proc")
+def test_killed_processes_go_on_to_the_same_end(tmp_path):
+    """Both are killed at the first checkpoint; one process takes over."""
+    longer, out = ["--steps", "60"], tmp_path / "gpt.pt"
+    train_gpt.main([*SIZES, *longer, "--out", str(tmp_path / "whole" / "gpt.pt")])
     how = settings() | {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    run = subprocess.Popen(command(2, "--out", str(out)), start_new_session=True, **how)
+    run = subprocess.Popen(
+        command(2, *longer, "--out", str(out)), start_new_session=True, **how
+    )
     until = time.monotonic() + 120
     while not out.exists() and run.poll() is None and time.monotonic() < until:
-        time.sleep(0.005)
-    if run.poll() is None:
-        os.killpg(run.pid, signal.SIGKILL)
+        time.sleep(0.002)
+    kill_all(run.pid, str(out))
     run.wait()
-    kept = len(checkpoints.read(out)["history"]["columns"]["step"])
-    assert kept in (2, 4, 6)
-    history = train_gpt.main([*SIZES, "--out", str(out), "--resume"])
-    assert len(history) == 6
-    same_end(out, alone)
+    assert 2 <= len(checkpoints.read(out)["history"]["columns"]["step"]) < 60
+    assert len(train_gpt.main([*SIZES, *longer, "--out", str(out), "--resume"])) == 60
+    same_end(out, tmp_path / "whole", tolerance=1e-3)
 
 
 def test_a_run_that_stopped_goes_on_to_bit_equal_weights(tmp_path, alone):
