@@ -25,7 +25,7 @@ def summary(scores: np.ndarray, values: np.ndarray) -> Args:
 
 def draw_parts(rng: np.random.Generator, spread: float = 2.0) -> Args:
     query, first, second, d_v = sizes(rng, 4)
-    parts = []
+    parts: list[np.ndarray] = []
     for n in (first, second):
         shift = spread * normal(rng, query, 1)
         parts += summary(normal(rng, query, n) + shift, normal(rng, n, d_v))
