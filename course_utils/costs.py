@@ -21,16 +21,19 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_utils.chance import require_sizes
 
 
-def cpu_seconds(function: Callable[[], Any], rounds: int = 3) -> float:
-    """Return the processor time of one call: the least of `rounds`, after a warm-up.
+def cpu_seconds(
+    function: Callable[[], Any], rounds: int = 3, at_least: float = 0.3
+) -> float:
+    """Return the processor time of one call: the least of many, after a warm-up.
 
     Whatever disturbs a measurement makes it longer, so the least is the one disturbed
-    least. The time of all threads is added up. Used in chapter 15.
+    least. `rounds` calls are made, and more until `at_least` seconds are spent. The
+    time of all threads is added up. Used in chapter 15.
     """
     require_sizes(rounds=rounds)
     function()
-    times = []
-    for _ in range(rounds):
+    times: list[float] = []
+    while len(times) < rounds or (sum(times) < at_least and len(times) < 1000):
         started = time.process_time()
         function()
         times.append(time.process_time() - started)
