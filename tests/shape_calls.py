@@ -36,7 +36,9 @@ with install_import_hook(names, "beartype.beartype"):
         decoding,
         leaks,
         metrics,
+        online,
         positions,
+        recurrences,
         rnn,
         scenes,
         scores,
@@ -159,6 +161,18 @@ def call_vision() -> None:
     seen = torch.ones(BATCH, 1, 6).bool()
     reader(patches, torch.tensor([[1, 2], [3, 4]]), seen)
     reader(patches, torch.tensor([[1, 2], [3, 4]]))
+def call_recurrences() -> None:
+    """Call the scans, the layers beside attention, and the online softmax."""
+    x = torch.randn(BATCH, KEY, D_MODEL)
+    recurrences.scan_by_doubling(x, x)
+    recurrences.linear_scan(x, x)
+    recurrences.CausalConvolution(D_MODEL)(x)
+    for selective in (True, False):
+        layer = recurrences.StateSpace(D_MODEL, selective)
+        layer(x)
+        layer.step(x[:, 0], x[:, 1])
+    online.online_softmax(x)
+    online.chunked_attention(x[:, :QUERY], x, x[..., :D_V], chunk=2)
 
 
 def call_data() -> None:
@@ -201,6 +215,7 @@ def main() -> None:
         "positions": call_positions,
         "models": call_models,
         "vision": call_vision,
+        "recurrences": call_recurrences,
         "data": call_data,
     }
     sys.setprofile(note)

@@ -1,0 +1,275 @@
+"""Train the GPT of chapter 13 on one process or on many, with the same result.
+
+    python -m course_utils.train_gpt --steps 200 --out gpt.pt
+    torchrun --nproc_per_node=2 -m course_utils.train_gpt --steps 200 --out gpt.pt
+
+Every process holds the whole model and takes its share of the rows of each batch;
+`DistributedDataParallel` averages the gradients. The batch of a step is the same for
+any number of processes, so a run may even go on with another number of them. On CPUs
+they talk by gloo, on GPUs by NCCL. Taught in chapter 15, which see.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+import torch.distributed as dist
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from course_utils import checkpoints
+from course_utils.batches import DATA, NOISE, number, to_device
+from course_utils.bpe import BytePairEncoder
+from course_utils.data import pydoc_text, split_blocks
+from course_utils.history import History, require_finite
+from course_utils.precision import FP16_PATIENCE, chosen_precision, mixed_precision
+from course_utils.runtime import base_seed
+from course_utils.runtime import device as best_device
+from course_utils.sequences import consecutive_windows, random_windows
+from course_utils.training import adamw, gradient, lr_at, seed_dropout
+from course_utils.transformer import GPT
+
+# ----------------------------------------------------------------------- who am I?
+
+
+class Place(NamedTuple):
+    """Which of how many processes this is, and the device it computes on."""
+
+    rank: int
+    world: int
+    device: torch.device
+
+    def say(self, text: str) -> None:
+        """Print on the first process only."""
+        if self.rank == 0:
+            print(text, flush=True)
+
+
+@contextmanager
+def joined(chosen: str | None = None) -> Iterator[Place]:
+    """Join the other processes that torchrun started, and leave them at the end.
+
+    torchrun tells each process its number in the environment; without it there is one.
+    """
+    rank, world = (
+        int(os.environ.get(k, d)) for k, d in (("RANK", 0), ("WORLD_SIZE", 1))
+    )
+    local = int(os.environ.get("LOCAL_RANK", 0))
+    device = torch.device(chosen) if chosen else best_device()
+    if world > 1 and device.type == "mps":
+        device = torch.device("cpu")  # no way of averaging gradients there
+    if device.type == "cuda":
+        if local >= torch.cuda.device_count():
+            raise ValueError(
+                f"process {local} of this machine has no GPU of its own: there are "
+                f"{torch.cuda.device_count()}; start as many processes as GPUs."
+            )
+        device = torch.device("cuda", local)
+        torch.cuda.set_device(device)
+    if world == 1:
+        yield Place(rank, world, device)
+        return
+    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    try:
+        yield Place(rank, world, device)
+    finally:
+        dist.destroy_process_group()
+
+
+def shard(rows: Tensor, place: Place) -> Tensor:
+    """Take this process's share of the rows of a batch: equal shares, in order."""
+    if len(rows) % place.world:
+        raise ValueError(
+            f"a batch of {len(rows)} rows cannot be shared equally by {place.world} "
+            "processes, and with unequal shares the mean of their gradients is not "
+            "the gradient of the whole batch; choose a multiple of "
+            f"{place.world} for --batch."
+        )
+    return rows.chunk(place.world)[place.rank]
+
+
+def mean_over_processes(value: Tensor, place: Place) -> Tensor:
+    """Average a number over all processes (each gets the average)."""
+    value = value.detach().clone()
+    if place.world > 1:
+        dist.all_reduce(value)
+    return value / place.world
+
+
+# --------------------------------------------------------------------- what is trained
+
+
+class Corpus(NamedTuple):
+    """Ids of the text to learn from and of the text held out, and what they mean."""
+
+    train: Tensor
+    validation: Tensor
+    encoder: BytePairEncoder
+
+
+def corpus(n_pieces: int) -> Corpus:
+    """Read Python's help topics as pieces; every process comes to the same ones."""
+    text = split_blocks(pydoc_text(), validation=0.1)
+    encoder = BytePairEncoder.train(text.train, n_pieces)
+    learned, held_out = (
+        torch.tensor(encoder.encode(part)) for part in (text.train, text.validation)
+    )
+    return Corpus(learned, held_out, encoder)
+
+
+def next_token_loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tensor:
+    """Return the mean cross-entropy of every next token."""
+    logits, _ = model(tokens)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def validation_loss(model: nn.Module, ids: Tensor, o: Any, place: Place) -> float:
+    """Measure the held-out text, each process its share of the windows."""
+    windows = consecutive_windows(ids, o.length)
+    n = min(len(windows[0]), o.batch) // place.world * place.world
+    model.eval()
+    with torch.no_grad():
+        mine = to_device([shard(w[:n], place) for w in windows], place.device)
+        value = next_token_loss(model, *mine)
+    model.train()
+    return mean_over_processes(value, place).item()
+
+
+# --------------------------------------------------------------------------- the loop
+
+
+def run(o: argparse.Namespace, place: Place) -> History:
+    """Train as the options say, from the start or from where the checkpoint ends."""
+    text = corpus(o.pieces)
+    torch.manual_seed(number(o.seed, NOISE, 0))  # the same weights in every process
+    sizes = {"d_model": o.d_model, "n_heads": o.heads, "n_layers": o.layers}
+    model = GPT(len(text.encoder), o.length, **sizes, dropout=o.dropout)
+    model.to(place.device)
+    optimiser = adamw(model, o.lr, o.weight_decay)
+    precision = chosen_precision(o.precision, place.device)
+    autocast, scaler = mixed_precision(precision, place.device)
+    history = History()
+    state: dict[str, Any] = {"model": model, "optimiser": optimiser}
+    state |= {"scaler": scaler, "history": history}
+    settings = {"COURSE_SEED": base_seed(), "precision": precision} | {
+        name: value for name, value in vars(o).items() if name not in FREE
+    }
+    if o.resume:
+        checkpoints.resume(o.out, settings, **state)
+    parallel: nn.Module = model
+    if place.world > 1:
+        one = [place.device] if place.device.type == "cuda" else None
+        parallel = DistributedDataParallel(model, device_ids=one)
+    forward = torch.compile(parallel) if o.compile else parallel
+    start, stop = len(history), min(o.stop_after or o.steps, o.steps)
+    place.say(
+        f"{sum(p.numel() for p in model.parameters()):,} parameters, {place.world} "
+        f"process{'es' if place.world > 1 else ''} on {place.device.type}, "
+        f"{o.batch // place.world} of {o.batch} rows each; from step {start}"
+    )
+
+    model.train()
+    for step in range(start, stop):
+        rate = lr_at(step, o.steps, o.lr, o.steps // 10)
+        for group in optimiser.param_groups:
+            group["lr"] = rate
+        seed_dropout(
+            number(o.seed, NOISE, step * place.world + place.rank), place.device
+        )
+        generator = torch.Generator().manual_seed(number(o.seed, DATA, step))
+        whole = random_windows(text.train, o.length, o.batch, generator)
+        mine = to_device([shard(part, place) for part in whole], place.device)
+        value, norm = gradient(
+            forward, mine, next_token_loss, optimiser, scaler, autocast, o.clip
+        )
+        history.record(step, mean_over_processes(value, place), rate, norm)
+        if step == 0 and o.save_gradient and place.rank == 0:
+            save_gradient(model, o.save_gradient)
+        due = (step + 1) % o.every == 0 or step + 1 == stop
+        if due:
+            require_finite(history, model, FP16_PATIENCE if scaler.is_enabled() else 1)
+        scaler.step(optimiser)
+        scaler.update()
+        if due:
+            held_out = validation_loss(model, text.validation, o, place)
+            history.record_evaluation(step + 1, {"validation": held_out})
+            learned = history["loss"][-1]
+            place.say(f"step {step + 1}: loss {learned:.4f}, held out {held_out:.4f}")
+            if place.rank == 0:  # all hold the same state: one of them writes it
+                checkpoints.save(o.out, settings, **state)
+    model.eval()
+    return history
+
+
+def save_gradient(model: nn.Module, path: str | Path) -> None:
+    """Write the gradient as it is now, by the names of the parameters."""
+    torch.save({n: p.grad for n, p in model.named_parameters()}, path)
+
+
+# ------------------------------------------------------------------------ the command
+
+
+# May differ between a run and its continuation; the others decide the result.
+FREE = {"out", "resume", "stop_after", "save_gradient", "device", "compile", "every"}
+
+
+def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """Read the command line, and refuse numbers with which no training is possible."""
+    parser = argparse.ArgumentParser(
+        prog="course_utils.train_gpt",
+        description="Train a GPT on Python's help topics, on one process or on many.",
+    )
+    add = parser.add_argument
+    add("--steps", type=int, required=True, help="updates in all")
+    add("--out", required=True, help="the checkpoint file, written every so often")
+    add("--resume", action="store_true", help="go on from --out, if it is there")
+    add("--stop-after", type=int, help="stop after this step (to go on later)")
+    add("--batch", type=int, default=32, help="rows a step, over all processes")
+    add("--length", type=int, default=128, help="tokens a row")
+    add("--pieces", type=int, default=512, help="size of the vocabulary")
+    add("--d-model", type=int, default=128)
+    add("--heads", type=int, default=4)
+    add("--layers", type=int, default=4)
+    add("--dropout", type=float, default=0.0, help="differs by number of processes")
+    add("--lr", type=float, default=3e-3)
+    add("--weight-decay", type=float, default=0.1)
+    add("--clip", type=float, default=1.0)
+    add("--seed", type=int, default=0)
+    add("--every", type=int, default=100, help="steps between two checkpoints")
+    add("--device", help="cpu, cuda, mps; the best there is, if not given")
+    add("--precision", default="auto", help="auto, fp32, bf16, fp16")
+    add("--compile", action="store_true", help="torch.compile; pays on a GPU")
+    add("--save-gradient", help="a file for the gradient of the first step")
+    o = parser.parse_args(arguments)
+    for name in ("steps", "batch", "length", "d_model", "heads", "layers", "every"):
+        if getattr(o, name) < 1:
+            parser.error(
+                f"--{name.replace('_', '-')} is {getattr(o, name)}, expected 1 or more"
+            )
+    if o.d_model % o.heads:
+        parser.error(f"--heads {o.heads} do not divide --d-model {o.d_model}")
+    if Path(o.out).exists() and not o.resume:
+        parser.error(f"{o.out} exists: add --resume to go on, or choose another --out")
+    return o
+
+
+def main(arguments: Sequence[str] | None = None) -> History:
+    """Train on this process, together with those that torchrun started beside it."""
+    o = options(arguments)
+    with joined(o.device) as place:
+        return run(o, place)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except ValueError as error:
+        sys.exit(f"train_gpt: {error}")

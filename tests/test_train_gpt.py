@@ -1,0 +1,164 @@
+"""Training on many processes: the gradients, the losses and the end of one process."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+
+import course_utils
+from course_utils import checkpoints, train_gpt
+
+SIZES = "--steps 6 --batch 8 --length 24 --pieces 270 --d-model 24 --heads 3"
+SIZES = [*SIZES.split(), "--layers", "1", "--device", "cpu", "--every", "2"]
+CPU = torch.device("cpu")
+
+
+def torchrun(processes: int, *options: str, **how) -> subprocess.CompletedProcess[str]:
+    """Run the script as `torchrun` does, offline and on this machine alone."""
+    return subprocess.run(command(processes, *options), **settings(), **how)
+
+
+def command(processes: int, *options: str) -> list[str]:
+    launch = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
+    launch += ["--local_addr=127.0.0.1", f"--nproc_per_node={processes}"]
+    return [*launch, "-m", "course_utils.train_gpt", *SIZES, *options]
+
+
+def settings() -> dict:
+    root = str(Path(course_utils.__file__).parents[1])
+    path = os.pathsep.join(filter(None, [root, os.environ.get("PYTHONPATH")]))
+    environment = {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1"}
+    return {"env": environment, "text": True}
+
+
+def kill_all(launcher: int, mark: str) -> None:
+    """Kill the launcher, then the processes it started: those with `mark` as option."""
+    os.kill(launcher, signal.SIGKILL)
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if mark.encode() in path.read_bytes().split(b"\0"):
+                os.kill(int(path.parent.name), signal.SIGKILL)
+
+
+def visible(state: dict) -> dict:
+    """Leave out the keys' bias: no softmax sees it, its gradient is rounding alone."""
+    whole = {name: value for name, value in state.items() if "qkv.bias" not in name}
+    for name in state.keys() - whole.keys():
+        queries, _, values = state[name].chunk(3)
+        whole[name] = torch.cat([queries, values])
+    return whole
+
+
+def gap(one: dict, two: dict) -> float:
+    assert one.keys() == two.keys()
+    return max((one[name] - two[name]).abs().max().item() for name in one)
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory) -> Path:
+    """Six steps on one process, undisturbed."""
+    folder = tmp_path_factory.mktemp("alone")
+    out, gradient = str(folder / "gpt.pt"), str(folder / "gradient.pt")
+    train_gpt.main([*SIZES, "--out", out, "--save-gradient", gradient])
+    return folder
+
+
+def same_end(path: Path, alone: Path, tolerance: float = 1e-4) -> None:
+    mine, theirs = (checkpoints.read(p) for p in (path, alone / "gpt.pt"))
+    for name in ("step", "lr"):
+        columns = [run["history"]["columns"][name] for run in (mine, theirs)]
+        assert columns[0] == columns[1]
+    losses = [torch.tensor(r["history"]["columns"]["loss"]) for r in (mine, theirs)]
+    torch.testing.assert_close(*losses, rtol=0, atol=tolerance / 10)
+    assert gap(visible(mine["model"]), visible(theirs["model"])) < tolerance
+
+
+@pytest.mark.slow
+def test_two_processes_have_the_gradients_and_losses_of_one(tmp_path, alone):
+    out, gradient = str(tmp_path / "gpt.pt"), str(tmp_path / "gradient.pt")
+    done = torchrun(2, "--out", out, "--save-gradient", gradient, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert "2 processes on cpu, 4 of 8 rows each" in done.stdout
+    one = torch.load(alone / "gradient.pt", weights_only=True)
+    two = torch.load(gradient, weights_only=True)
+    assert gap(one, two) < 1e-6
+    assert max(g.abs().max().item() for g in one.values()) > 1e-3
+    same_end(tmp_path / "gpt.pt", alone)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for them in /proc")
+def test_killed_processes_go_on_to_the_same_end(tmp_path):
+    """Both are killed at the first checkpoint; one process takes over."""
+    longer, out = ["--steps", "60"], tmp_path / "gpt.pt"
+    train_gpt.main([*SIZES, *longer, "--out", str(tmp_path / "whole" / "gpt.pt")])
+    how = settings() | {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    run = subprocess.Popen(
+        command(2, *longer, "--out", str(out)), start_new_session=True, **how
+    )
+    until = time.monotonic() + 120
+    while not out.exists() and run.poll() is None and time.monotonic() < until:
+        time.sleep(0.002)
+    kill_all(run.pid, str(out))
+    run.wait()
+    assert 2 <= len(checkpoints.read(out)["history"]["columns"]["step"]) < 60
+    assert len(train_gpt.main([*SIZES, *longer, "--out", str(out), "--resume"])) == 60
+    same_end(out, tmp_path / "whole", tolerance=1e-3)
+
+
+def test_a_run_that_stopped_goes_on_to_bit_equal_weights(tmp_path, alone):
+    out = str(tmp_path / "gpt.pt")
+    train_gpt.main([*SIZES, "--out", out, "--stop-after", "4"])
+    history = train_gpt.main([*SIZES, "--out", out, "--resume"])
+    whole = checkpoints.read(alone / "gpt.pt")
+    assert gap(checkpoints.read(Path(out))["model"], whole["model"]) == 0
+    assert history["loss"].tolist() == whole["history"]["columns"]["loss"]
+
+
+def test_resuming_without_a_checkpoint_begins(tmp_path, alone):
+    out = tmp_path / "new" / "gpt.pt"
+    train_gpt.main([*SIZES, "--out", str(out), "--resume"])
+    same_end(out, alone)
+
+
+def test_a_checkpoint_of_other_settings_is_refused(tmp_path, alone):
+    with pytest.raises(ValueError, match="seed was 0 and is 5"):
+        train_gpt.main(
+            [*SIZES, "--out", str(alone / "gpt.pt"), "--resume", "--seed", "5"]
+        )
+
+
+def test_shares_are_equal_and_together_the_batch():
+    rows = torch.arange(12)[:, None]
+    shares = [train_gpt.shard(rows, train_gpt.Place(r, 3, CPU)) for r in range(3)]
+    assert [len(share) for share in shares] == [4, 4, 4]
+    assert torch.equal(torch.cat(shares), rows)
+
+
+def test_unequal_shares_are_refused():
+    with pytest.raises(ValueError, match="8 rows cannot be shared equally by 3"):
+        train_gpt.shard(torch.zeros(8, 2), train_gpt.Place(0, 3, CPU))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--out", "x.pt"], "--steps"),
+        (["--steps", "0", "--out", "x.pt"], "--steps is 0"),
+        (["--steps", "2", "--out", "x.pt", "--heads", "7"], "do not divide"),
+        (["--steps", "2", "--out", "x.pt", "--d-model", "0"], "--d-model is 0"),
+        (["--steps", "2", "--out", os.devnull], "exists: add --resume"),
+    ],
+)
+def test_bad_options_are_refused_in_words(options, words, capsys):
+    with pytest.raises(SystemExit):
+        train_gpt.options(options)
+    assert words in capsys.readouterr().err
