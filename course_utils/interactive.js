@@ -87,16 +87,16 @@ function courseWidget(root, data, script) {
       handles[key] = { press, drag, at, step };
     },
     // Words to press below a text box: `write(word)` is what then stands in it.
-    suggest(key, words, write) {
+    suggest(key, title, words, write) {
       const row = controls[key].row, inside = row.contains(document.activeElement);
-      row.replaceChildren(...words.map((word) => {
+      row.replaceChildren(title, ...words.map((word) => {
         const press = document.createElement("button");
         press.type = "button";
         press.textContent = word;
         press.addEventListener("click", () => ui.set(key, write(word)));
         return press;
       }));
-      if (inside) (row.firstChild || controls[key].element).focus({ preventScroll: true });
+      if (inside) (row.querySelector("button") || controls[key].element).focus({ preventScroll: true });
     },
     say: (text) => { if (says.textContent !== text) says.textContent = text; },
     set(key, value) {

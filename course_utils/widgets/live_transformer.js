@@ -19,20 +19,19 @@ const unknown = [...new Set(typed.filter((word) => idOf(word) === undefined))];
 const stop = idOf("."), tokens = typed.map(idOf);
 if (typed.length && tokens.at(-1) !== stop) tokens.push(stop);
 const readable = typed.length > 0 && !unknown.length && tokens.length <= data.most;
-const read = [...tokens.map((id) => data.source[id]), "end"];
+const read = [...tokens.map((id, i) => data.source[id] || typed[i]), "end"];
 tokens.push(END);
 
 // the words that may come next, or that begin as the last one does
-const open = typed.at(-1) || "", whole = !open || idOf(open) !== undefined;
-const after = (whole ? [open ? idOf(open) : 1] : [typed.length > 1 ? idOf(typed.at(-2)) : 1])
-  .flatMap((id) => data.follows[id] || []).map((id) => data.source[id]);
+const BEGIN = 1, open = typed.at(-1) || ".", full = open === ".";
+const whole = idOf(open) !== undefined, before = whole ? open : typed.at(-2) || ".";
+const after = (data.follows[before === "." ? BEGIN : idOf(before)] || [])
+  .map((id) => data.source[id]);
 const alike = (words) => words.filter((word) => word.startsWith(open.toLowerCase()));
 const offered = whole ? after
   : [...new Set([...alike(after), ...alike([...kept.ids.keys()])])].slice(0, 12);
-ui.suggest("sentence", offered, (word) => {
-  const before = whole ? state.sentence.trim() : typed.slice(0, -1).join(" ");
-  return `${before} ${word}`.trim();
-});
+ui.suggest("sentence", full ? "New sentence:" : "Next:", offered, (word) =>
+  [...(full ? [] : whole ? typed : typed.slice(0, -1)), word].join(" "));
 
 // ----------------------------------------------------------------- what is switched off
 const everyHead = Object.keys(KINDS).flatMap((kind) => Array.from({ length: nLayers },
@@ -126,7 +125,7 @@ state.written = state.sentence;
 if (result) state.at %= result.steps.length;
 if (state.row >= read.length) state.row = 0;
 const button = document.querySelector(`[id="${data.name}"] [data-control=play]`);
-if (button) button.textContent = kept.model ? "Translate, word by word" : data.load;
+if (button) button.textContent = kept.model ? "Translate again" : data.load;
 
 // ------------------------------------------------------------------ the tables of weights
 const written = result ? ["begin", ...result.steps.map((s) => show(s.token))] : ["begin"];
@@ -153,27 +152,35 @@ const rowShown = kindShown === "encoder" ? state.row : state.at;
 
 // ------------------------------------------------------------- source, and translation
 const narrow = ui.width < 540, line = 29;
-const chips = (words, y, lines, look) => {
+const places = (words) => {
   let x = 0, row = 0;
-  words.forEach((word, i) => {
+  return words.map((word) => {
     const width = 7.4 * word.length + 15;
     if (x + width > ui.width) { x = 0; row += 1; }
-    if (row < lines) {
-      const { weight = 0, stroke = "grid", fill = "ink", active, bold } = look(i);
-      const box = [x, y + row * line, width, line - 5];
-      ui.rect(...box, { "fill-opacity": weight, rx: 5 });
-      ui.text(x + width / 2, y + row * line + 17, word, { "text-anchor": "middle",
-        fill: weight > 0.55 ? "surface" : fill, "font-weight": bold ? 650 : 400 });
-      const frame = ui.rect(...box, { fill: "transparent", stroke, rx: 5,
-        "stroke-width": bold ? 2.5 : 1 });
-      if (active) ui.active(frame, active);
-    }
     x += width + 5;
+    return { x: x - width - 5, row, width };
   });
 };
-const [sourceLines, targetLines] = narrow ? [4, 5] : [2, 3];
-const seenBy = (kind, i) => shown && !isOff && kindShown === kind ? shown[rowShown][i] : 0;
-ui.text(0, 13, "Source", { fill: "muted" });
+const linesOf = (words, most) => Math.min(most, places(words).at(-1).row + 1);
+const chips = (words, y, lines, look) => places(words).forEach(({ x, row, width }, i) => {
+  if (row >= lines) return;
+  const { weight = 0, stroke = "grid", fill = "ink", active, bold } = look(i);
+  const box = [x, y + row * line, width, line - 5];
+  ui.rect(...box, { "fill-opacity": weight, rx: 5 });
+  ui.text(x + width / 2, y + row * line + 17, words[i], { "text-anchor": "middle",
+    fill: weight > 0.55 ? "surface" : fill, "font-weight": bold ? 650 : 400 });
+  const frame = ui.rect(...box, { fill: "transparent", stroke, rx: 5,
+    "stroke-width": bold ? 2.5 : 1 });
+  if (active) ui.active(frame, active);
+});
+const sentence = (steps) => steps.map((s) => show(s.token)).join(" ").replace(/ end$/, "");
+const seenBy = (kind, i) => shown && !isOff && kindShown === kind && shown[rowShown][i] || 0;
+const sourceLines = linesOf(read, narrow ? 3 : 2);
+const targetLines = narrow ? Math.min(4, linesOf(uncut
+  ? ["begin", ...uncut.steps.map((s) => show(s.token))] : read, 4) + 1) : 2;
+const quoted = unknown.map((word) => `“${word}”`).join(", ");
+ui.text(0, 13, unknown.length ? `I do not know ${quoted}` : "Source",
+  { fill: unknown.length ? "red" : "muted" });
 chips(typed.length ? read : [], 22, sourceLines, (i) => {
   const strange = i < typed.length && idOf(typed[i]) === undefined;
   return { weight: seenBy("cross", i) + seenBy("encoder", i), fill: strange ? "red" : "ink",
@@ -185,17 +192,21 @@ ui.text(0, top - 5, changed ? "Translation, with parts left out" : "Translation"
 chips(written.slice(0, result ? state.at + 2 : 1), top + 4, targetLines, (i) => {
   const differs = uncut && i > 0 && (!uncut.steps[i - 1]
     || uncut.steps[i - 1].token !== result.steps[i - 1].token);
-  return { weight: seenBy("decoder", i) || 0, fill: differs ? "orange" : "ink",
+  return { weight: seenBy("decoder", i), fill: differs ? "orange" : "ink",
     stroke: differs ? "orange" : i === state.at + 1 ? "blue" : "grid",
     bold: i === state.at + 1,
     active: result && i > 0 && { key: `word-${i}`, label: `word ${i}, ${written[i]}: go there`,
       press: () => { clearTimeout(kept.timer); state.at = i - 1; } } };
 });
-top += 4 + targetLines * line + 14;
+top += 4 + targetLines * line + 12;
+const room = Math.floor(ui.width / 7) - 13, uncutSaid = uncut ? sentence(uncut.steps) : "";
+if (changed && uncut) ui.text(0, top, `Whole model: ${uncutSaid.length > room
+  ? `${uncutSaid.slice(0, room - 2)} …` : uncutSaid}`, { fill: "muted" });
+top += 14;
 
 // ---------------------------------------------------------- all heads, each with a switch
 const heads = { x: 0, y: top, w: narrow ? ui.width : 0.46 * ui.width };
-const column = heads.w / nHeads, thumb = narrow ? 58 : 48, cell = thumb + 30;
+const column = heads.w / nHeads, thumb = narrow ? 54 : 50, cell = thumb + 30;
 let y = heads.y;
 for (const kind in KINDS) {
   ui.text(0, y + 12, KINDS[kind], { "font-weight": 650 });
@@ -234,6 +245,8 @@ ui.text(right.x, right.y + 12, "Next word, most probable first", { "font-weight"
 const now = result && result.steps[state.at];
 const odds = now ? softmax(now.logits) : [];
 const best = [...odds.keys()].sort((a, b) => odds[b] - odds[a]).slice(0, 5);
+if (!now) ui.text(right.x, right.y + 36, kept.model ? "no sentence to translate"
+  : "the model is not loaded yet", { fill: "muted" });
 best.forEach((id, i) => {
   const at = right.y + 22 + 21 * i;
   ui.text(right.x + 88, at + 13, show(id), { "text-anchor": "end",
@@ -244,7 +257,7 @@ best.forEach((id, i) => {
 });
 const count = (key) => {
   const record = kept.tests[key], all = data.tested.length;
-  if (!record) return "press Test";
+  if (!record) return `press “Test on ${all} sentences”`;
   return record.done < all ? `${record.done} done …` : `${record.right} of ${all} right`;
 };
 ui.text(right.x, right.y + 148, `Whole model: ${count(wholeKey)}`);
@@ -253,11 +266,10 @@ ui.text(right.x, right.y + 166, changed ? `As it is now: ${count(testKey)}` : ""
 const rows = kindShown === "encoder" ? read : written.slice(0, -1);
 const columns = kindShown === "decoder" ? written.slice(0, -1) : read;
 const label = Math.min(12 + 7.2 * Math.max(...rows.map((word) => word.length)), 92);
-const big = { x: right.x + label, y: right.y + 268, w: right.w - label - 14,
-  h: narrow ? 260 : ui.height - (right.y + 268) - 6 };
+const big = { x: right.x + label, y: right.y + 262, w: right.w - label - 14,
+  h: ui.height - right.y - 268 };
 ui.text(right.x, right.y + 192, `${kindShown}, layer ${+layerShown + 1}, head ${
-  +headShown + 1}${isOff ? " (off)" : ""}: a row is a word that asks`,
-{ "font-weight": 650 });
+  +headShown + 1}${isOff ? " (off)" : ": rows ask"}`, { "font-weight": 650 });
 const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, 24);
 const size = (room) => ({ style: `font-size:${Math.max(8, Math.min(13, room)).toFixed(1)}px` });
 if (shown) {
@@ -280,7 +292,6 @@ if (shown) {
 }
 
 // ------------------------------------------------------------------------------ in words
-const sentence = (steps) => steps.map((s) => show(s.token)).join(" ").replace(/ end$/, "");
 const missing = [
   state.off.length && `${state.off.length} of ${everyHead.length} heads`,
   state.source && "the positions of the source",
@@ -288,12 +299,11 @@ const missing = [
 ].filter(Boolean).join(", ");
 const left = missing ? ` Left out: ${missing}.` : "";
 const nWords = data.source.length - FIRST;
-const quoted = unknown.map((word) => `“${word}”`).join(", ");
 const tests = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length
   ? ` Test: ${count(testKey)}.` : "";
 if (state.failed) ui.say("The model's file did not arrive; press the button to try again.");
 else if (!typed.length) ui.say(`Type an English sentence. I know ${nWords} words; those `
-  + `that may come next stand below the box.${left}`);
+  + `that often begin a sentence stand below the box.${left}`);
 else if (unknown.length) ui.say(`I know ${nWords} words, and ${quoted} `
   + `${unknown.length > 1 ? "are" : "is"} not among them, so I do not translate this.`
   + `${offered.length && !whole ? " The words below the box begin like that." : ""}${left}`);
@@ -304,12 +314,12 @@ else if (!result) ui.say(`${kept.loading ? "Loading the model …" : "All words 
 else {
   const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
   const cut = state.at + 1 === result.steps.length;
-  const same = changed && sentence(uncut.steps) === sentence(result.steps);
+  const same = changed && uncutSaid === sentence(result.steps);
   ui.say(`“${sentence(result.steps.slice(0, state.at + 1))}${cut ? "" : " …"}”: word `
     + `${state.at + 1} is “${written[state.at + 1]}”, with probability `
     + `${odds[now.token].toFixed(3)}. ${kindShown}, layer ${+layerShown + 1}, head `
     + `${+headShown + 1}${isOff ? " is off" : `: “${rows[rowShown]}” looks most at “${
       columns[order[0]]}” (${row[order[0]].toFixed(2)})`}.${left}${changed
       ? (same ? " The whole model writes the same."
-        : ` The whole model writes “${sentence(uncut.steps)}”.`) : ""}${tests}`);
+        : ` The whole model writes “${uncutSaid}”.`) : ""}${tests}`);
 }

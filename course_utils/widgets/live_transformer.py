@@ -20,7 +20,7 @@ from course_utils.portable import as_text, javascript
 from course_utils.sequences import SentencePair
 from course_utils.surgery import KINDS
 
-WIDE, NARROW = 752, 1330  # pixels of the drawing, on a desk and on a phone
+WIDE, NARROW = 742, 1420  # pixels of the drawing, on a desk and on a phone
 MOST_WORDS = 26  # of a sentence that the drawing has room for
 FOLLOWERS = 12  # words offered after a word
 
@@ -91,7 +91,7 @@ def live_transformer(
         ],
         "sizes": {key: sizes[key] for key in ("n_layers", "n_heads")},
         "most": MOST_WORDS,
-        "load": f"Load the model ({round(len(file_text) / 1000)} KB) and translate",
+        "load": f"Load the model ({round(len(file_text) / 1000)} KB)",
     }
     made = widget(
         name,
@@ -117,10 +117,10 @@ def live_transformer(
     )
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
-        f"#{name} .cw-says{{min-height:7.5em}}"
+        f"#{name} .cw-says{{min-height:6em}}"
+        f"#{name} :is(label,select){{min-width:0;max-width:100%}}"
         f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
-        f"#{name} .cw-says{{min-height:15em}}"
-        f"#{name} select{{max-width:14rem}}}}</style>"
+        f"#{name} .cw-says{{min-height:13em}}}}</style>"
     )
     return Widget(css + made.html + weights_element(name, packed), made.alt)
 
