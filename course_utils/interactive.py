@@ -12,8 +12,8 @@ one as a list of controls and a JavaScript body `(state, data, ui)` that draws i
     )
 
 `ui` has width, height, line, rect, circle, text, curve, path, bars, heatmap, tokens,
-active (an element to press or drag), suggest (words below a text box), say, set, softmax
-and normals: see `interactive.js`.
+active (an element to press or drag), suggest (words below a text box), say, set,
+softmax and normals: see `interactive.js`.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def quantise(
     """
     if matrix.dim() != 2 or not torch.isfinite(matrix).all():
         raise ValueError(
-            f"quantise got shape {shape_of(matrix)}, expected a matrix (row, column) of "
-            "finite numbers; did the training diverge?"
+            f"quantise got shape {shape_of(matrix)}, expected a matrix (row, column) "
+            "of finite numbers; did the training diverge?"
         )
     scales = matrix.abs().amax(dim=1) / LARGEST
     safe = torch.where(scales > 0, scales, torch.ones_like(scales))
@@ -62,10 +62,12 @@ def sizes_of(model: Transformer) -> dict[str, int]:
 
     Used in chapter 12.
     """
-    if not isinstance(model, Transformer) or isinstance(model.encoder.norm, nn.Identity):
+    if not isinstance(model, Transformer) or isinstance(
+        model.encoder.norm, nn.Identity
+    ):
         raise ValueError(
-            f"got {type(model).__name__}, expected a `Transformer` with norm='pre': the "
-            "one order of norm and sum that the page computes."
+            f"got {type(model).__name__}, expected a `Transformer` with norm='pre': "
+            "the one order of norm and sum that the page computes."
         )
     first = model.encoder.blocks[0]
     return {
@@ -128,9 +130,10 @@ def unpack(packed: Mapping[str, Any]) -> Transformer:
         raw = base64.b64decode(packed["bytes"], validate=True)
     except binascii.Error:
         raw = b""
-    if len(raw) != 4 * n_floats + n_wholes:
+    expected = 4 * n_floats + n_wholes
+    if len(raw) != expected:
         raise ValueError(
-            f"the weights are {len(raw):,} bytes, expected {4 * n_floats + n_wholes:,}; "
+            f"the weights are {len(raw):,} bytes, expected {expected:,}; "
             "the text was cut or changed: make it anew with `pack(model)`."
         )
     floats = torch.tensor(np.frombuffer(raw, "<f4", n_floats).astype(np.float32))

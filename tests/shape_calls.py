@@ -36,10 +36,12 @@ with install_import_hook(names, "beartype.beartype"):
         decoding,
         leaks,
         metrics,
+        portable,
         positions,
         rnn,
         scenes,
         scores,
+        surgery,
         symmetry,
         tasks,
         training,
@@ -146,6 +148,12 @@ def call_models() -> None:
     metrics.strongest_links(torch.rand(3, 5))
 
 
+def call_portable() -> None:
+    portable.dequantise(*portable.quantise(torch.randn(QUERY, KEY)))
+    small = transformer.Transformer(11, 13, D_MODEL, HEADS, 10)
+    surgery.operated(small, no_positions=["source"])(SOURCE, TARGET)
+
+
 def call_data() -> None:
     """Call every task and scene with a batch of 4, and what trains."""
     world = tasks.slot_world(generator, width=8, n_slots=8)
@@ -185,6 +193,7 @@ def main() -> None:
         "attention": call_attention,
         "positions": call_positions,
         "models": call_models,
+        "portable": call_portable,
         "data": call_data,
     }
     sys.setprofile(note)

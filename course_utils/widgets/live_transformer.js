@@ -100,29 +100,32 @@ const test = (key) => {
   };
   if (!record.done) setTimeout(next);
 };
-if (state.at === undefined) Object.assign(state, { at: 0, head: "cross-1-0", row: 0,
+if (state.at === undefined) Object.assign(state, { at: data.still.steps.length - 1, most: 0,
+  head: "cross-1-0", row: 0,
   playSeen: 0, nextSeen: 0, testSeen: 0, written: state.sentence });
 if (state.play !== state.playSeen) {
   state.playSeen = state.play;
-  state.at = 0;
-  state.failed = false;
-  load(() => { ui.set("at", 0); play(); });
+  Object.assign(state, { at: 0, most: 0, failed: false });
+  load(() => { Object.assign(state, { at: 0, most: 0 }); ui.set("loaded", true); play(); });
 }
 if (state.next !== state.nextSeen) {
   state.nextSeen = state.next;
   state.at += 1;
   clearTimeout(kept.timer);
-  load(() => { if (!kept.shown) ui.set("at", 0); });
+  load(() => ui.set("loaded", true));
 }
 if (state.test !== state.testSeen) {
   state.testSeen = state.test;
   load(() => test(kept.tests[wholeKey] ? testKey : wholeKey));
 }
-const result = kept.shown = kept.model && readable ? run(changes) : null;
+const unloaded = !changed && state.sentence === data.stillOf ? data.still : null;
+const result = kept.shown = kept.model ? (readable ? run(changes) : null) : unloaded;
 const uncut = result && (changed ? run({ off: [] }) : result);
-if (result && state.written !== state.sentence) state.at = result.steps.length - 1;
+const last = result ? result.steps.length - 1 : 0;
+if (result && state.written !== state.sentence) state.at = last;
+if (state.at > last) state.at = state.most = 0;
+state.most = Math.min(last, Math.max(state.most, state.at)); // the furthest word written
 state.written = state.sentence;
-if (result) state.at %= result.steps.length;
 if (state.row >= read.length) state.row = 0;
 const button = document.querySelector(`[id="${data.name}"] [data-control=play]`);
 if (button) button.textContent = kept.model ? "Translate again" : data.load;
@@ -133,7 +136,7 @@ const tableOf = (name) => {
   if (!result) return null;
   const [kind, layer, h] = name.split("-");
   if (kind === "encoder") return result.encoder[layer].map((heads) => heads[h]);
-  return result.steps.slice(0, state.at + 1)
+  return result.steps.slice(0, state.most + 1)
     .map((s) => s[kind === "cross" ? "cross" : "own"][layer][h]);
 };
 // all cells of one shade are one path: twenty-four tables are soon drawn
@@ -189,10 +192,11 @@ chips(typed.length ? read : [], 22, sourceLines, (i) => {
 let top = 22 + sourceLines * line + 18;
 ui.text(0, top - 5, changed ? "Translation, with parts left out" : "Translation",
   { fill: "muted" });
-chips(written.slice(0, result ? state.at + 2 : 1), top + 4, targetLines, (i) => {
+chips(written.slice(0, result ? state.most + 2 : 1), top + 4, targetLines, (i) => {
   const differs = uncut && i > 0 && (!uncut.steps[i - 1]
     || uncut.steps[i - 1].token !== result.steps[i - 1].token);
-  return { weight: seenBy("decoder", i), fill: differs ? "orange" : "ink",
+  return { weight: seenBy("decoder", i),
+    fill: differs ? "orange" : i > state.at + 1 ? "muted" : "ink",
     stroke: differs ? "orange" : i === state.at + 1 ? "blue" : "grid",
     bold: i === state.at + 1,
     active: result && i > 0 && { key: `word-${i}`, label: `word ${i}, ${written[i]}: go there`,
@@ -243,16 +247,17 @@ const right = narrow ? { x: 0, y: y + 12, w: ui.width }
   : { x: 0.5 * ui.width, y: top, w: 0.5 * ui.width };
 ui.text(right.x, right.y + 12, "Next word, most probable first", { "font-weight": 650 });
 const now = result && result.steps[state.at];
-const odds = now ? softmax(now.logits) : [];
-const best = [...odds.keys()].sort((a, b) => odds[b] - odds[a]).slice(0, 5);
+const ranked = (odds) => [...odds.keys()].sort((a, b) => odds[b] - odds[a]).slice(0, 5)
+  .map((id) => [id, odds[id]]);
+const best = now ? now.best || ranked(softmax(now.logits)) : [];
 if (!now) ui.text(right.x, right.y + 36, kept.model ? "no sentence to translate"
   : "the model is not loaded yet", { fill: "muted" });
-best.forEach((id, i) => {
+best.forEach(([id, odds], i) => {
   const at = right.y + 22 + 21 * i;
   ui.text(right.x + 88, at + 13, show(id), { "text-anchor": "end",
     "font-weight": i ? 400 : 650 });
-  ui.rect(right.x + 94, at + 2, (right.w - 144) * odds[id], 14, { fill: i ? "grey" : "blue" });
-  ui.text(right.x + 100 + (right.w - 144) * odds[id], at + 13, odds[id].toFixed(3),
+  ui.rect(right.x + 94, at + 2, (right.w - 144) * odds, 14, { fill: i ? "grey" : "blue" });
+  ui.text(right.x + 100 + (right.w - 144) * odds, at + 13, odds.toFixed(3),
     { fill: "muted" });
 });
 const count = (key) => {
@@ -270,7 +275,7 @@ const big = { x: right.x + label, y: right.y + 262, w: right.w - label - 14,
   h: ui.height - right.y - 268 };
 ui.text(right.x, right.y + 192, `${kindShown}, layer ${+layerShown + 1}, head ${
   +headShown + 1}${isOff ? " (off)" : ": rows ask"}`, { "font-weight": 650 });
-const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, 24);
+const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, narrow ? 32 : 26);
 const size = (room) => ({ style: `font-size:${Math.max(8, Math.min(13, room)).toFixed(1)}px` });
 if (shown) {
   columns.forEach((word, j) => {
@@ -315,9 +320,11 @@ else {
   const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
   const cut = state.at + 1 === result.steps.length;
   const same = changed && uncutSaid === sentence(result.steps);
-  ui.say(`“${sentence(result.steps.slice(0, state.at + 1))}${cut ? "" : " …"}”: word `
+  const ready = kept.model ? "" : kept.loading ? "Loading the model … "
+    : "Made beforehand; load the model to type and to switch. ";
+  ui.say(`${ready}“${sentence(result.steps.slice(0, state.at + 1))}${cut ? "" : " …"}”: word `
     + `${state.at + 1} is “${written[state.at + 1]}”, with probability `
-    + `${odds[now.token].toFixed(3)}. ${kindShown}, layer ${+layerShown + 1}, head `
+    + `${best[0][1].toFixed(3)}. ${kindShown}, layer ${+layerShown + 1}, head `
     + `${+headShown + 1}${isOff ? " is off" : `: “${rows[rowShown]}” looks most at “${
       columns[order[0]]}” (${row[order[0]].toFixed(2)})`}.${left}${changed
       ? (same ? " The whole model writes the same."

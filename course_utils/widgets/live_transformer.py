@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
+import torch
+
 from course_utils.data import BOS, EOS, Vocabulary
+from course_utils.decoding import greedy
 from course_utils.interactive import (
     Widget,
     button,
@@ -16,7 +20,7 @@ from course_utils.interactive import (
     toggle,
     widget,
 )
-from course_utils.portable import as_text, javascript
+from course_utils.portable import as_text, javascript, unpack
 from course_utils.sequences import SentencePair
 from course_utils.surgery import KINDS
 
@@ -35,7 +39,7 @@ def followers(
     counts: dict[int, Counter[int]] = defaultdict(Counter)
     for pair in pairs:
         ids = vocabulary.encode(pair.source, bos=True)
-        for word, after in zip(ids, ids[1:]):
+        for word, after in pairwise(ids):
             counts[word][after] += 1
     return {
         word: sorted(found, key=lambda after: (-found[after], after))[:FOLLOWERS]
@@ -44,12 +48,43 @@ def followers(
 
 
 def presets(n_layers: int) -> list[str]:
-    """Name the choices of heads that one press makes; `live_transformer.js` reads them."""
+    """Name the choices of heads that `live_transformer.js` knows how to make."""
     named = ["all on", "my own choice"]
     for kind in KINDS:
         named += [f"{kind}: layer {i + 1} off" for i in range(n_layers)]
         named += [f"{kind}: all off"]
     return [*named, "all off but head 1 of each layer"]
+
+
+def still(packed: Mapping[str, Any], source: Sequence[int]) -> dict[str, Any]:
+    """Translate one sentence beforehand, to be seen before the model is loaded.
+
+    In the form of `greedy` in `portable.js`, to two digits: the encoder's weights
+    [layer][query][head][key], and for each word its rows and the likeliest words.
+    """
+    model = unpack(packed)
+    asked = torch.tensor([list(source)])
+    written = greedy(model, asked, 48, BOS, EOS).tokens
+    begun = torch.cat([torch.full((1, 1), BOS), written[:, :-1]], dim=1)
+    with torch.no_grad():
+        logits, maps = model(asked, begun, need_weights=True)
+    assert maps is not None
+    odds = torch.softmax(logits[0], dim=-1).topk(5)
+    encoder, own, cross = (
+        m[:, 0].transpose(1, 2).double().round(decimals=2) for m in maps
+    )
+    steps = []
+    for t, token in enumerate(written[0].tolist()):
+        best = zip(odds.indices[t].tolist(), odds.values[t].tolist())
+        steps.append(
+            {
+                "token": token,
+                "own": own[:, t, :, : t + 1],
+                "cross": cross[:, t],
+                "best": [list(pair) for pair in best],
+            }
+        )
+    return {"encoder": encoder, "steps": steps}
 
 
 def weights_element(name: str, packed: Mapping[str, Any]) -> str:
@@ -89,6 +124,8 @@ def live_transformer(
             [source.encode(p.source, eos=True), target.encode(p.target, eos=True)]
             for p in tested
         ],
+        "still": still(packed, source.encode(examples[0].split(), eos=True)),
+        "stillOf": examples[0],
         "sizes": {key: sizes[key] for key in ("n_layers", "n_heads")},
         "most": MOST_WORDS,
         "load": f"Load the model ({round(len(file_text) / 1000)} KB)",
