@@ -100,9 +100,9 @@ const test = (key) => {
   };
   if (!record.done) setTimeout(next);
 };
-if (state.at === undefined) Object.assign(state, { at: data.still.steps.length - 1, most: 0,
-  head: "cross-1-0", row: 0,
-  playSeen: 0, nextSeen: 0, testSeen: 0, written: state.sentence });
+if (state.at === undefined) Object.assign(state, { at: Math.min(2, data.still.steps.length - 1),
+  most: data.still.steps.length - 1, head: "cross-1-0", row: 0, playSeen: 0, nextSeen: 0,
+  testSeen: 0, written: state.sentence });
 if (state.play !== state.playSeen) {
   state.playSeen = state.play;
   Object.assign(state, { at: 0, most: 0, failed: false });
