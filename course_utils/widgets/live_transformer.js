@@ -276,19 +276,20 @@ const big = { x: right.x + label, y: right.y + 262, w: right.w - label - 14,
 ui.text(right.x, right.y + 192, `${kindShown}, layer ${+layerShown + 1}, head ${
   +headShown + 1}${isOff ? " (off)" : ": rows ask"}`, { "font-weight": 650 });
 const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, narrow ? 32 : 26);
-const size = (room) => ({ style: `font-size:${Math.max(8, Math.min(13, room)).toFixed(1)}px` });
+const fit = (element, room) => {
+  element.style.fontSize = `${Math.max(8, Math.min(13, 0.9 * room)).toFixed(1)}px`;
+};
 if (shown) {
   columns.forEach((word, j) => {
     const x = big.x + (j + 0.5) * wide + 4;
-    ui.text(x, big.y - 5, word, { transform: `rotate(-55 ${x} ${big.y - 5})`,
-      ...size(0.9 * wide) });
+    fit(ui.text(x, big.y - 5, word, { transform: `rotate(-55 ${x} ${big.y - 5})` }), wide);
   });
   if (!isOff) shade(shown, big.x, big.y, wide * columns.length, high * rows.length,
     rows.length, columns.length);
   shown.forEach((_, i) => {
     const at = big.y + i * high, chosen = i === rowShown;
-    ui.text(big.x - 5, at + 0.72 * high, rows[i], { "text-anchor": "end",
-      "font-weight": chosen ? 650 : 400, ...size(0.9 * high) });
+    fit(ui.text(big.x - 5, at + 0.72 * high, rows[i], { "text-anchor": "end",
+      "font-weight": chosen ? 650 : 400 }), high);
     const frame = ui.rect(big.x, at, wide * columns.length, high, { fill: "transparent",
       stroke: chosen ? "orange" : "grid", "stroke-width": chosen ? 2.5 : 1 });
     ui.active(frame, { key: `row-${i}`, label: `${rows[i]}: read where it looks`,
