@@ -89,11 +89,15 @@ function courseWidget(root, data, script) {
     // Words to press below a text box: `write(word)` is what then stands in it.
     suggest(key, title, words, write) {
       const row = controls[key].row, inside = row.contains(document.activeElement);
+      row.onclick = ({ target }) => {
+        if (target.type === "button") ui.set(key, write(target.textContent));
+      };
+      if (row.dataset.words === `${title} ${words}`) return;
+      row.dataset.words = `${title} ${words}`;
       row.replaceChildren(title, ...words.map((word) => {
         const press = document.createElement("button");
         press.type = "button";
         press.textContent = word;
-        press.addEventListener("click", () => ui.set(key, write(word)));
         return press;
       }));
       if (inside) (row.querySelector("button") || controls[key].element).focus({ preventScroll: true });

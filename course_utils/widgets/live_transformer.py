@@ -24,6 +24,7 @@ from course_utils.portable import as_text, javascript, unpack
 from course_utils.sequences import SentencePair
 from course_utils.surgery import KINDS
 
+assert (BOS, EOS) == (1, 2), "portable.js counts on it"
 WIDE, NARROW = 742, 1420  # pixels of the drawing, on a desk and on a phone
 MOST_WORDS = 26  # of a sentence that the drawing has room for
 FOLLOWERS = 12  # words offered after a word
@@ -185,6 +186,3 @@ def require_fit(
                 f"widget {name!r} got the example {example!r}, expected 1 to "
                 f"{MOST_WORDS} known words parted by spaces; unknown: {unknown}."
             )
-
-
-assert (BOS, EOS) == (1, 2), "portable.js counts on it"
