@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import torch
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page, sync_playwright
 
 from course_utils.data import Vocabulary
 from course_utils.grammar import corpus
@@ -104,16 +104,29 @@ def test_bad_input_is_answered_in_a_sentence(changes, message):
 
 
 @pytest.fixture(scope="module")
-def page() -> Iterator[Page]:
-    """The built page, its model loaded by a press of the button."""
-    with served(SITE) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
-        opened = browser.new_page(viewport={"width": 1280, "height": 1000})
-        opened.goto(address + PAGE)
-        opened.locator("#live [data-control=play]").click()
-        opened.wait_for_function("window.courseTransformer")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the tests of this file."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
         yield opened
-        browser.close()
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The site, served on this machine."""
+    with served(SITE) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def page(browser, address) -> Page:
+    """The built page, its model loaded by a press of the button."""
+    opened = browser.new_page(viewport={"width": 1280, "height": 1000})
+    opened.goto(address + PAGE)
+    opened.locator("#live [data-control=play]").click()
+    opened.wait_for_function("window.courseTransformer")
+    return opened
 
 
 @pytest.fixture(scope="module")
@@ -294,34 +307,30 @@ def test_without_its_positions_two_orders_have_one_translation(page):
 
 
 @pytest.mark.browser
-def test_the_weights_are_loaded_only_when_asked_for():
-    with served(SITE) as address, sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
-        opened, asked = browser.new_page(), []
-        opened.on("request", lambda request: asked.append(request.url))
-        opened.goto(address + PAGE)
-        opened.wait_for_load_state("networkidle")
-        assert not [url for url in asked if "weights" in url]
-        opened.locator("#live [data-control=play]").click()
-        opened.wait_for_function("window.courseTransformer")
-        assert len([url for url in asked if "weights" in url]) == 1
-        browser.close()
+def test_the_weights_are_loaded_only_when_asked_for(browser, address):
+    opened, asked = browser.new_page(), []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(address + PAGE)
+    opened.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "weights" in url]
+    opened.locator("#live [data-control=play]").click()
+    opened.wait_for_function("window.courseTransformer")
+    assert len([url for url in asked if "weights" in url]) == 1
+    opened.close()
 
 
 @pytest.mark.browser
 @pytest.mark.parametrize("where", ["site", "notebook"])
-def test_it_runs_from_a_file_with_no_server(tmp_path, where):
+def test_it_runs_from_a_file_with_no_server(browser, tmp_path, where):
     """The page of the site, and the output of a notebook with its weights inside."""
     alone = tmp_path / "output.html"
     alone.write_text(f"<!doctype html><meta charset=utf-8>{made().html}", "utf-8")
     file = SITE / PAGE if where == "site" else alone
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
-        opened, faults = browser.new_page(), []
-        opened.on("pageerror", lambda error: faults.append(str(error)))
-        opened.goto(file.as_uri())
-        opened.locator("#live [data-control=next]").click()
-        opened.wait_for_function("window.courseTransformer")
-        assert "Made beforehand" not in says(opened)
-        assert not faults
-        browser.close()
+    opened, faults = browser.new_page(), []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.goto(file.as_uri())
+    opened.locator("#live [data-control=next]").click()
+    opened.wait_for_function("window.courseTransformer")
+    assert "Made beforehand" not in says(opened)
+    assert not faults
+    opened.close()

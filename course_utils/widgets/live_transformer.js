@@ -199,8 +199,10 @@ chips(written.slice(0, result ? state.most + 2 : 1), top + 4, targetLines, (i) =
     fill: differs ? "orange" : i > state.at + 1 ? "muted" : "ink",
     stroke: differs ? "orange" : i === state.at + 1 ? "blue" : "grid",
     bold: i === state.at + 1,
-    active: result && i > 0 && { key: `word-${i}`, label: `word ${i}, ${written[i]}: go there`,
-      press: () => { clearTimeout(kept.timer); state.at = i - 1; } } };
+    active: result && i > 0 && { key: `word-${i}`, press: () => {
+      clearTimeout(kept.timer);
+      state.at = i === state.at + 1 ? i % result.steps.length : i - 1;
+    }, label: `word ${i}, ${written[i]}: ${i === state.at + 1 ? "go on" : "go there"}` } };
 });
 top += 4 + targetLines * line + 12;
 const room = Math.floor(ui.width / 7) - 13, uncutSaid = uncut ? sentence(uncut.steps) : "";
