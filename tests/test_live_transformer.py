@@ -222,7 +222,9 @@ def says(page: Page) -> str:
 
 
 def type_in(page: Page, sentence: str) -> None:
-    page.locator("#live [data-control=sentence]").fill(sentence)
+    box = page.locator("#live [data-control=sentence]")
+    box.fill("")
+    box.fill(sentence)
 
 
 @pytest.mark.browser

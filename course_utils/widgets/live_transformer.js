@@ -27,11 +27,13 @@ const BEGIN = 1, open = typed.at(-1) || ".", full = open === ".";
 const whole = idOf(open) !== undefined, before = whole ? open : typed.at(-2) || ".";
 const after = (data.follows[before === "." ? BEGIN : idOf(before)] || [])
   .map((id) => data.source[id]);
-const alike = (words) => words.filter((word) => word.startsWith(open.toLowerCase()));
-const offered = whole ? after
-  : [...new Set([...alike(after), ...alike([...kept.ids.keys()])])].slice(0, 12);
+const alike = (words) => words.filter((word) => word !== open
+  && word.startsWith(open.toLowerCase()));
+const longer = full || /\s$/.test(state.sentence) ? []
+  : [...new Set([...(whole ? [] : alike(after)), ...alike([...kept.ids.keys()])])];
+const offered = [...new Set([...longer.slice(0, whole ? 8 : 12), ...(whole ? after : [])])];
 ui.suggest("sentence", full ? "New sentence:" : "Next:", offered, (word) =>
-  [...(full ? [] : whole ? typed : typed.slice(0, -1)), word].join(" "));
+  [...(full ? [] : longer.includes(word) ? typed.slice(0, -1) : typed), word].join(" "));
 
 // ----------------------------------------------------------------- what is switched off
 const everyHead = Object.keys(KINDS).flatMap((kind) => Array.from({ length: nLayers },
@@ -106,13 +108,14 @@ if (state.at === undefined) Object.assign(state, { at: Math.min(2, data.still.st
 if (state.play !== state.playSeen) {
   state.playSeen = state.play;
   Object.assign(state, { at: 0, most: 0, failed: false });
-  load(() => { Object.assign(state, { at: 0, most: 0 }); ui.set("loaded", true); play(); });
+  if (kept.model) play();
+  else load(() => { Object.assign(state, { at: 0, most: 0 }); ui.set("loaded", true); play(); });
 }
 if (state.next !== state.nextSeen) {
   state.nextSeen = state.next;
   state.at += 1;
   clearTimeout(kept.timer);
-  load(() => ui.set("loaded", true));
+  if (!kept.model) load(() => ui.set("loaded", true));
 }
 if (state.test !== state.testSeen) {
   state.testSeen = state.test;
@@ -122,6 +125,7 @@ const unloaded = !changed && state.sentence === data.stillOf ? data.still : null
 const result = kept.shown = kept.model ? (readable ? run(changes) : null) : unloaded;
 const uncut = result && (changed ? run({ off: [] }) : result);
 const last = result ? result.steps.length - 1 : 0;
+if (state.written !== state.sentence) clearTimeout(kept.timer);
 if (result && state.written !== state.sentence) state.at = last;
 if (state.at > last) state.at = state.most = 0;
 state.most = Math.min(last, Math.max(state.most, state.at)); // the furthest word written
