@@ -29,6 +29,7 @@ function courseWidget(root, data, script) {
     text: (x, y, text, a) => make("text", { x, y, fill: "ink", ...a }, stage, text),
     curve: (points, a) => make("polyline", { points: points.join(" "), fill: "none",
       stroke: "blue", "stroke-width": 2, ...a }),
+    path: (d, a) => make("path", { d, fill: "blue", ...a }),
     // One row of bars in the box (x, y, w, h), `top` at full height.
     bars(values, { x, y, w, h, top = 1, fill = "blue", labels }) {
       const step = w / values.length;
@@ -85,6 +86,22 @@ function courseWidget(root, data, script) {
       element.dataset.act = drag ? "drag" : "press";
       handles[key] = { press, drag, at, step };
     },
+    // Words to press below a text box: `write(word)` is what then stands in it.
+    suggest(key, title, words, write) {
+      const row = controls[key].row, inside = row.contains(document.activeElement);
+      row.onclick = ({ target }) => {
+        if (target.type === "button") ui.set(key, write(target.textContent));
+      };
+      if (row.dataset.words === `${title} ${words}`) return;
+      row.dataset.words = `${title} ${words}`;
+      row.replaceChildren(title, ...words.map((word) => {
+        const press = document.createElement("button");
+        press.type = "button";
+        press.textContent = word;
+        return press;
+      }));
+      if (inside) (row.querySelector("button") || controls[key].element).focus({ preventScroll: true });
+    },
     say: (text) => { if (says.textContent !== text) says.textContent = text; },
     set(key, value) {
       state[key] = value;
@@ -133,12 +150,14 @@ function courseWidget(root, data, script) {
     const inputs = kind === "tokens" ? [...element.querySelectorAll("input")] : [element];
     const read = {
       slider: () => values[+element.value], select: () => element.value,
+      text: () => element.value,
       toggle: () => element.checked, button: () => state[key] || 0,
       tokens: () => inputs.findIndex((input) => input.checked),
     }[kind];
     const write = {
       slider: (value) => { element.value = values.indexOf(value); },
       select: (value) => { element.value = value; },
+      text: (value) => { element.value = value; },
       toggle: (value) => { element.checked = value; }, button: () => {},
       tokens: (value) => { inputs[value].checked = true; },
     }[kind];
@@ -149,12 +168,13 @@ function courseWidget(root, data, script) {
         element.setAttribute("aria-valuetext", `${state[key]}`);
       }
     };
-    controls[key] = { write: (value) => { write(value); changed(); } };
+    controls[key] = { write: (value) => { write(value); changed(); }, element,
+      row: kind === "text" && element.parentElement.nextElementSibling };
     changed();
     if (kind === "button") {
       element.addEventListener("click", () => { state[key] += 1; redraw(); });
     } else {
-      const event = kind === "slider" ? "input" : "change";
+      const event = kind === "slider" || kind === "text" ? "input" : "change";
       element.addEventListener(event, () => { changed(); redraw(); });
     }
   });

@@ -11,8 +11,9 @@ one as a list of controls and a JavaScript body `(state, data, ui)` that draws i
         alt="One bar as high as the probability of heads.",
     )
 
-`ui` has width, height, line, rect, circle, text, curve, bars, heatmap, tokens, active
-(an element to press or drag), say, set, softmax and normals: see `interactive.js`.
+`ui` has width, height, line, rect, circle, text, curve, path, bars, heatmap, tokens,
+active (an element to press or drag), suggest (words below a text box), say, set,
+softmax and normals: see `interactive.js`.
 """
 
 from __future__ import annotations
@@ -104,6 +105,21 @@ def select(
         key,
         f"<label>{html.escape(label)} <select {_bound(key, 'select')} autocomplete=off>"
         f"{inside}</select></label>",
+    )
+
+
+def text(key: str, label: str, value: str = "", suggestions: str = "") -> Control:
+    """A line to type into; `state[key]` is what stands there.
+
+    `suggestions` says what the words are that `ui.suggest` puts below it.
+    """
+    return Control(
+        key,
+        f"<div class=cw-text><label>{html.escape(label)} <input type=text "
+        f'{_bound(key, "text")} value="{_attribute(value)}" autocomplete=off '
+        f"autocapitalize=off spellcheck=false></label>"
+        f'<div class=cw-suggest role=group aria-label="'
+        f'{_attribute(suggestions or label)}"></div></div>',
     )
 
 

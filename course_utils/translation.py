@@ -60,11 +60,13 @@ class Recipe:
     steps: int
     d_embedding: int
     d_hidden: int
+    lr: float = Settings.lr
 
 
 SHARED = Settings()
 FIXED_VECTOR = Recipe(steps=1200, d_embedding=48, d_hidden=72)
 WITH_ATTENTION = Recipe(steps=600, d_embedding=48, d_hidden=64)
+TRANSFORMER = Recipe(steps=600, d_embedding=64, d_hidden=128, lr=6e-3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,10 +133,15 @@ def translation_loss(
 
 
 def train_translator(
-    model: nn.Module, task: Task, steps: int, evaluate: Evaluation | None = None
+    model: nn.Module,
+    task: Task,
+    steps: int,
+    evaluate: Evaluation | None = None,
+    lr: float | None = None,
 ) -> History:
     """Train a model on a task in the way all translation models share.
 
+    The learning rate is that of the settings, where no other is given.
     Used in chapters 02, 03 and 12.
     """
     settings = task.settings
@@ -150,7 +157,7 @@ def train_translator(
         batch,
         translation_loss,
         steps=steps,
-        lr=settings.lr,
+        lr=settings.lr if lr is None else lr,
         seed=task.seed,
         evaluate=evaluate,
         progress=False,

@@ -37,11 +37,13 @@ with install_import_hook(names, "beartype.beartype"):
         leaks,
         metrics,
         online,
+        portable,
         positions,
         recurrences,
         rnn,
         scenes,
         scores,
+        surgery,
         symmetry,
         tasks,
         training,
@@ -161,6 +163,8 @@ def call_vision() -> None:
     seen = torch.ones(BATCH, 1, 6).bool()
     reader(patches, torch.tensor([[1, 2], [3, 4]]), seen)
     reader(patches, torch.tensor([[1, 2], [3, 4]]))
+
+
 def call_recurrences() -> None:
     """Call the scans, the layers beside attention, and the online softmax."""
     x = torch.randn(BATCH, KEY, D_MODEL)
@@ -173,6 +177,13 @@ def call_recurrences() -> None:
         layer.step(x[:, 0], x[:, 1])
     online.online_softmax(x)
     online.chunked_attention(x[:, :QUERY], x, x[..., :D_V], chunk=2)
+
+
+def call_portable() -> None:
+    """Call what carries a model elsewhere, and what takes it apart."""
+    portable.dequantise(*portable.quantise(torch.randn(QUERY, KEY)))
+    small = transformer.Transformer(11, 13, D_MODEL, HEADS, 10)
+    surgery.operated(small, no_positions=["source"])(SOURCE, TARGET)
 
 
 def call_data() -> None:
@@ -216,6 +227,7 @@ def main() -> None:
         "models": call_models,
         "vision": call_vision,
         "recurrences": call_recurrences,
+        "portable": call_portable,
         "data": call_data,
     }
     sys.setprofile(note)

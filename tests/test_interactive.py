@@ -15,7 +15,15 @@ import pytest
 import torch
 
 import course_utils
-from course_utils.interactive import button, select, slider, toggle, tokens, widget
+from course_utils.interactive import (
+    button,
+    select,
+    slider,
+    text,
+    toggle,
+    tokens,
+    widget,
+)
 from course_utils.widgets.attention_matrix import attention_matrix
 from course_utils.widgets.softmax_scale import softmax_scale
 
@@ -80,6 +88,7 @@ def test_controls_start_where_they_are_told():
     assert " checked" in toggle("on", "on", value=True).html
     assert '"b" selected' in select("s", "s", ["a", "b"], value="b").html
     assert tokens("t", "t", ["a", "b"], value=1).html.index("checked") > 0
+    assert 'value="say &quot;a&quot;"' in text("t", "t", 'say "a"').html
 
 
 def test_a_widget_says_its_alt_text_where_scripts_do_not_run():

@@ -8,7 +8,12 @@ import inspect
 import pytest
 
 from tools.mathematics import typeset, with_glyphs
-from tools.pages import ICON_RULES, mended, with_written_chapters
+from tools.pages import (
+    ICON_RULES,
+    mended,
+    with_weights_apart,
+    with_written_chapters,
+)
 from tools.reference import public, signature
 
 
@@ -55,6 +60,19 @@ def test_the_map_links_only_to_chapters_that_are_written(tmp_path):
     page = '<a data-page="06_written">6</a> <a data-page="07_not_yet">7</a>'
     linked = '<a href="06_written.html">6</a> <a>7</a>'
     assert with_written_chapters(page, tmp_path) == linked
+
+
+def test_weights_lie_in_a_file_of_their_own(tmp_path):
+    element = '<script type="application/json" data-weights="live"'
+    page = f'<p>before</p>{element}>{{"a":1}}</script><p>after</p>'
+    moved = with_weights_apart(page, tmp_path / "book", tmp_path / "_static")
+    (file,) = (tmp_path / "_static" / "weights").iterdir()
+    address = f"../_static/weights/{file.name}"
+    assert moved == (
+        f'<p>before</p>{element} data-src="{address}"></script><p>after</p>'
+    )
+    assert file.read_text() == '(window.courseWeights ||= {})["live"] = {"a":1};\n'
+    assert with_weights_apart(moved, tmp_path / "book", tmp_path / "_static") == moved
 
 
 def test_the_reference_shows_definitions_as_they_are_called():

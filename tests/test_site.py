@@ -224,6 +224,13 @@ def operate(box: Locator, control: Locator) -> None:
         # "First order" pressed again is heard, and draws what stands there already
         again = kind == "toggle"
         changes(box, lambda: press(control, "Space"), drawing=again)
+    elif kind == "text":
+        changes(box, lambda: control.press_sequentially("x"))
+        changes(box, lambda: press(control, "Backspace"))
+        changes(box, lambda: control.fill(""))
+        words = control.locator("xpath=../following-sibling::*//button")
+        changes(box, words.first.click)
+        changes(box, lambda: press(words.first, "Enter"))
     elif kind == "select":
         options = control.locator("option").all_inner_texts()
         changes(box, lambda: control.select_option(options[-1]))

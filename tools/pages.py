@@ -2,11 +2,14 @@
 
 The theme ships half a megabyte of icons as a script, and some of its HTML can't be used
 by everyone. When the pages are written, this takes out what no page uses, puts in the
-glyphs of the formulas, and mends what the theme gets wrong.
+glyphs of the formulas, mends what the theme gets wrong, and puts the weights of a model
+into a file of their own, which is loaded when a reader asks for it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import os
 import re
 import shutil
 from pathlib import Path
@@ -24,6 +27,11 @@ from tools.stamps import published
 ICON_RULES = re.compile(
     r"@font-face\{[^}]*Font ?Awesome[^}]*\}"
     r'|(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}'
+)
+
+# What `live_transformer` embeds for notebooks: the packed weights of a model.
+WEIGHTS = re.compile(
+    r'(<script type="application/json" data-weights="([\w-]+)")>([^<]+)</script>'
 )
 
 # A formula and the punctuation that clings to it: no line breaks between them.
@@ -61,6 +69,26 @@ def with_written_chapters(page: str, folder: Path) -> str:
     return re.sub(r'<a data-page="(\w+)">', link, page)
 
 
+def with_weights_apart(page: str, folder: Path, static: Path) -> str:
+    """The page without its models' weights: each in a script that can be loaded.
+
+    A script and not JSON, because a page that is opened from a file may load no other.
+    """
+
+    def move(found: re.Match[str]) -> str:
+        element, name, weights = found.groups()
+        mark = hashlib.sha256(weights.encode()).hexdigest()[:8]
+        file = static / "weights" / f"{name}-{mark}.js"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(
+            f'(window.courseWeights ||= {{}})["{name}"] = {weights};\n', "utf-8"
+        )
+        address = Path(os.path.relpath(file, folder)).as_posix()
+        return f'{element} data-src="{address}"></script>'
+
+    return WEIGHTS.sub(move, page)
+
+
 def finish(app: Sphinx, error: Exception | None) -> None:
     """Go over all that was written."""
     if error is not None or app.builder.format != "html":
@@ -72,6 +100,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     for page in out.rglob("*.html"):
         if "_static" not in page.relative_to(out).parts:
             text = with_written_chapters(page.read_text("utf-8"), page.parent)
+            text = with_weights_apart(text, page.parent, static)
             name = page.relative_to(out).with_suffix("").as_posix()
             text = with_card(text, name, static, published(), app.config.project)
             page.write_text(quick(mended(text), page.parent, static), "utf-8")

@@ -1,0 +1,339 @@
+// ------------------------------------------------------ what is read, what is left out
+const KINDS = { encoder: "Encoder: the source looks at the source",
+  decoder: "Decoder: the translation looks back",
+  cross: "Cross: the translation looks at the source" };
+const END = 2, FIRST = 4, { n_layers: nLayers, n_heads: nHeads } = data.sizes;
+const kept = data.kept = data.kept || { runs: {}, tests: {},
+  ids: new Map(data.source.map((word, i) => [word, i]).slice(FIRST)) };
+const show = (id) => ({ 1: "begin", 2: "end" })[id] || data.target[id];
+
+if (state.example !== state.exampleSeen) {
+  const first = state.exampleSeen === undefined;
+  state.exampleSeen = state.example;
+  if (!first) return ui.set("sentence", state.example);
+}
+const idOf = (word) => [word, word.toLowerCase(), word.toUpperCase()]
+  .map((form) => kept.ids.get(form)).find((id) => id !== undefined);
+const typed = state.sentence.replace(/([.,;:!?])/g, " $1 ").split(/\s+/).filter(Boolean);
+const unknown = [...new Set(typed.filter((word) => idOf(word) === undefined))];
+const stop = idOf("."), tokens = typed.map(idOf);
+if (typed.length && tokens.at(-1) !== stop) tokens.push(stop);
+const readable = typed.length > 0 && !unknown.length && tokens.length <= data.most;
+const read = [...tokens.map((id, i) => data.source[id] || typed[i]), "end"];
+tokens.push(END);
+
+// the words that may come next, or that begin as the last one does
+const BEGIN = 1, open = typed.at(-1) || ".", full = open === ".";
+const whole = idOf(open) !== undefined, before = whole ? open : typed.at(-2) || ".";
+const after = (data.follows[before === "." ? BEGIN : idOf(before)] || [])
+  .map((id) => data.source[id]);
+const alike = (words) => words.filter((word) => word !== open
+  && word.startsWith(open.toLowerCase()));
+const longer = full || /\s$/.test(state.sentence) ? []
+  : [...new Set([...(whole ? [] : alike(after)), ...alike([...kept.ids.keys()])])];
+const offered = [...new Set([...longer.slice(0, whole ? 8 : 12), ...(whole ? after : [])])];
+ui.suggest("sentence", full ? "New sentence:" : "Next:", offered, (word) =>
+  [...(full ? [] : longer.includes(word) ? typed.slice(0, -1) : typed), word].join(" "));
+
+// ----------------------------------------------------------------- what is switched off
+const everyHead = Object.keys(KINDS).flatMap((kind) => Array.from({ length: nLayers },
+  (_, layer) => Array.from({ length: nHeads }, (_, h) => `${kind}-${layer}-${h}`)).flat());
+if (state.heads !== state.headsSeen) {
+  state.headsSeen = state.heads;
+  const [kind, rest] = state.heads.split(": "), layer = parseInt((rest || "").slice(6), 10);
+  if (state.heads === "all on") state.off = [];
+  else if (rest) state.off = everyHead.filter((name) =>
+    name.startsWith(layer ? `${kind}-${layer - 1}-` : kind));
+  else if (state.heads !== "my own choice") state.off = everyHead.filter((name) =>
+    !name.endsWith("-0"));
+}
+const changes = { off: state.off, source: state.source, target: state.target,
+  scale: state.scale };
+const changed = state.off.length > 0 || state.source || state.target || state.scale;
+const flip = (name) => {
+  state.off = state.off.includes(name) ? state.off.filter((other) => other !== name)
+    : everyHead.filter((other) => other === name || state.off.includes(other));
+  state.headsSeen = state.off.length ? "my own choice" : "all on";
+  ui.set("heads", state.headsSeen);
+};
+
+// -------------------------------------------------- load, run, play, test, when asked to
+const load = (then) => {
+  if (kept.model) return then();
+  if (kept.loading) return kept.loading.push(then);
+  kept.loading = [then];
+  const element = document.querySelector(`script[data-weights="${data.name}"]`);
+  const arrived = (packed) => {
+    kept.model = readModel(packed);
+    window.courseTransformer = { model: kept.model, encode, start, step, greedy };
+    kept.loading.forEach((next) => next());
+  };
+  if (!element.dataset.src) return setTimeout(() => arrived(JSON.parse(element.textContent)));
+  const file = document.createElement("script");
+  file.src = element.dataset.src;
+  file.onload = () => arrived(window.courseWeights[data.name]);
+  file.onerror = () => { kept.loading = null; ui.set("failed", true); };
+  document.head.append(file);
+};
+const run = (what) => {
+  const key = JSON.stringify([tokens, what]);
+  if (Object.keys(kept.runs).length > 50) kept.runs = {};
+  return kept.runs[key] = kept.runs[key] || greedy(kept.model, tokens, what);
+};
+const play = () => {
+  clearTimeout(kept.timer);
+  const last = kept.shown ? kept.shown.steps.length - 1 : 0;
+  if (state.at < last) kept.timer = setTimeout(() => { ui.set("at", state.at + 1); play(); },
+    550);
+};
+const testKey = JSON.stringify(changes), wholeKey = JSON.stringify({ off: [], source: false,
+  target: false, scale: false });
+const test = (key) => {
+  const record = kept.tests[key] = kept.tests[key] || { done: 0, right: 0 };
+  const next = () => {
+    for (const [source, target] of data.tested.slice(record.done, record.done + 5)) {
+      const said = greedy(kept.model, source, JSON.parse(key)).steps.map((s) => s.token);
+      record.done += 1;
+      record.right += said.join() === target.join() ? 1 : 0;
+    }
+    ui.set("tested", (state.tested || 0) + 1);
+    if (record.done < data.tested.length) setTimeout(next);
+    else if (key !== testKey) test(testKey);
+  };
+  if (!record.done) setTimeout(next);
+};
+if (state.at === undefined) Object.assign(state, { at: Math.min(2, data.still.steps.length - 1),
+  most: data.still.steps.length - 1, head: "cross-1-0", row: 0, playSeen: 0, nextSeen: 0,
+  testSeen: 0, written: state.sentence });
+if (state.play !== state.playSeen) {
+  state.playSeen = state.play;
+  Object.assign(state, { at: 0, most: 0, failed: false });
+  if (kept.model) play();
+  else load(() => { Object.assign(state, { at: 0, most: 0 }); ui.set("loaded", true); play(); });
+}
+if (state.next !== state.nextSeen) {
+  state.nextSeen = state.next;
+  state.at += 1;
+  clearTimeout(kept.timer);
+  if (!kept.model) load(() => ui.set("loaded", true));
+}
+if (state.test !== state.testSeen) {
+  state.testSeen = state.test;
+  load(() => test(kept.tests[wholeKey] ? testKey : wholeKey));
+}
+const unloaded = !changed && state.sentence === data.stillOf ? data.still : null;
+const result = kept.shown = kept.model ? (readable ? run(changes) : null) : unloaded;
+const uncut = result && (changed ? run({ off: [] }) : result);
+const last = result ? result.steps.length - 1 : 0;
+if (state.written !== state.sentence) clearTimeout(kept.timer);
+if (result && state.written !== state.sentence) state.at = last;
+if (state.at > last) state.at = state.most = 0;
+state.most = Math.min(last, Math.max(state.most, state.at)); // the furthest word written
+state.written = state.sentence;
+if (state.row >= read.length) state.row = 0;
+const button = document.querySelector(`[id="${data.name}"] [data-control=play]`);
+if (button) button.textContent = kept.model ? "Translate again" : data.load;
+
+// ------------------------------------------------------------------ the tables of weights
+const written = result ? ["begin", ...result.steps.map((s) => show(s.token))] : ["begin"];
+const tableOf = (name) => {
+  if (!result) return null;
+  const [kind, layer, h] = name.split("-");
+  if (kind === "encoder") return result.encoder[layer].map((heads) => heads[h]);
+  return result.steps.slice(0, state.most + 1)
+    .map((s) => s[kind === "cross" ? "cross" : "own"][layer][h]);
+};
+// all cells of one shade are one path: twenty-four tables are soon drawn
+const shade = (table, x, y, w, h, rows, columns) => {
+  const wide = w / columns, high = h / rows, paths = {};
+  table.forEach((row, i) => row.forEach((weight, j) => {
+    const level = Math.round(8 * weight);
+    if (level) paths[level] = `${paths[level] || ""}M${(x + j * wide).toFixed(1)} ${
+      (y + i * high).toFixed(1)}h${wide.toFixed(1)}v${high.toFixed(1)}h${-wide.toFixed(1)}z`;
+  }));
+  for (const level in paths) ui.path(paths[level], { "fill-opacity": level / 8 });
+};
+const [kindShown, layerShown, headShown] = state.head.split("-");
+const shown = tableOf(state.head), isOff = state.off.includes(state.head);
+const rowShown = kindShown === "encoder" ? state.row : state.at;
+
+// ------------------------------------------------------------- source, and translation
+const narrow = ui.width < 540, line = 29;
+const places = (words) => {
+  let x = 0, row = 0;
+  return words.map((word) => {
+    const width = 7.4 * word.length + 15;
+    if (x + width > ui.width) { x = 0; row += 1; }
+    x += width + 5;
+    return { x: x - width - 5, row, width };
+  });
+};
+const linesOf = (words, most) => Math.min(most, places(words).at(-1).row + 1);
+const chips = (words, y, lines, look) => places(words).forEach(({ x, row, width }, i) => {
+  if (row >= lines) return;
+  const { weight = 0, stroke = "grid", fill = "ink", active, bold } = look(i);
+  const box = [x, y + row * line, width, line - 5];
+  ui.rect(...box, { "fill-opacity": weight, rx: 5 });
+  ui.text(x + width / 2, y + row * line + 17, words[i], { "text-anchor": "middle",
+    fill: weight > 0.55 ? "surface" : fill, "font-weight": bold ? 650 : 400 });
+  const frame = ui.rect(...box, { fill: "transparent", stroke, rx: 5,
+    "stroke-width": bold ? 2.5 : 1 });
+  if (active) ui.active(frame, active);
+});
+const sentence = (steps) => steps.map((s) => show(s.token)).join(" ").replace(/ end$/, "");
+const seenBy = (kind, i) => shown && !isOff && kindShown === kind && shown[rowShown][i] || 0;
+const sourceLines = linesOf(read, narrow ? 3 : 2);
+const targetLines = narrow ? Math.min(4, linesOf(uncut
+  ? ["begin", ...uncut.steps.map((s) => show(s.token))] : read, 4) + 1) : 2;
+const quoted = unknown.map((word) => `“${word}”`).join(", ");
+ui.text(0, 13, unknown.length ? `I do not know ${quoted}` : "Source",
+  { fill: unknown.length ? "red" : "muted" });
+chips(typed.length ? read : [], 22, sourceLines, (i) => {
+  const strange = i < typed.length && idOf(typed[i]) === undefined;
+  return { weight: seenBy("cross", i) + seenBy("encoder", i), fill: strange ? "red" : "ink",
+    stroke: strange ? "red" : "grid" };
+});
+let top = 22 + sourceLines * line + 18;
+ui.text(0, top - 5, changed ? "Translation, with parts left out" : "Translation",
+  { fill: "muted" });
+chips(written.slice(0, result ? state.most + 2 : 1), top + 4, targetLines, (i) => {
+  const differs = uncut && i > 0 && (!uncut.steps[i - 1]
+    || uncut.steps[i - 1].token !== result.steps[i - 1].token);
+  return { weight: seenBy("decoder", i),
+    fill: differs ? "orange" : i > state.at + 1 ? "muted" : "ink",
+    stroke: differs ? "orange" : i === state.at + 1 ? "blue" : "grid",
+    bold: i === state.at + 1,
+    active: result && i > 0 && { key: `word-${i}`, press: () => {
+      clearTimeout(kept.timer);
+      state.at = i === state.at + 1 ? i % result.steps.length : i - 1;
+    }, label: `word ${i}, ${written[i]}: ${i === state.at + 1 ? "go on" : "go there"}` } };
+});
+top += 4 + targetLines * line + 12;
+const room = Math.floor(ui.width / 7) - 13, uncutSaid = uncut ? sentence(uncut.steps) : "";
+if (changed && uncut) ui.text(0, top, `Whole model: ${uncutSaid.length > room
+  ? `${uncutSaid.slice(0, room - 2)} …` : uncutSaid}`, { fill: "muted" });
+top += 14;
+
+// ---------------------------------------------------------- all heads, each with a switch
+const heads = { x: 0, y: top, w: narrow ? ui.width : 0.46 * ui.width };
+const column = heads.w / nHeads, thumb = narrow ? 54 : 50, cell = thumb + 30;
+let y = heads.y;
+for (const kind in KINDS) {
+  ui.text(0, y + 12, KINDS[kind], { "font-weight": 650 });
+  y += 20;
+  for (let layer = 0; layer < nLayers; layer++) {
+    for (let h = 0; h < nHeads; h++) {
+      const name = `${kind}-${layer}-${h}`, off = state.off.includes(name);
+      const x = heads.x + h * column, w = column - 6, table = tableOf(name);
+      const said = `${kind}, layer ${layer + 1}, head ${h + 1}`;
+      const rows = kind === "encoder" ? read.length : written.length - (result ? 1 : 0);
+      const columns = kind === "decoder" ? written.length - (result ? 1 : 0) : read.length;
+      if (table && !off) shade(table, x, y + 24, w, thumb, rows, columns);
+      if (off) ui.line(x, y + 24 + thumb, x + w, y + 24, { stroke: "orange",
+        "stroke-width": 2 });
+      const frame = ui.rect(x, y + 24, w, thumb, { fill: "transparent",
+        stroke: name === state.head ? "orange" : "muted",
+        "stroke-width": name === state.head ? 3 : 1 });
+      ui.active(frame, { key: name, label: `${said}: show it in large`,
+        press: () => { state.head = name; } });
+      ui.text(x + 2, y + 17, `${layer + 1}.${h + 1}`, { fill: "muted" });
+      ui.text(x + w - 2, y + 17, off ? "off" : "on", { "text-anchor": "end",
+        fill: off ? "orange" : "green", "font-weight": 650 });
+      const touch = ui.rect(x, y, w, 24, { fill: "transparent" });
+      ui.active(touch, { key: `switch-${name}`, press: () => flip(name),
+        label: `${said} is ${off ? "off: switch it on" : "on: switch it off"}` });
+    }
+    y += cell;
+  }
+  y += 8;
+}
+
+// ------------------------------------------- the next word, the test, and a head in large
+const right = narrow ? { x: 0, y: y + 12, w: ui.width }
+  : { x: 0.5 * ui.width, y: top, w: 0.5 * ui.width };
+ui.text(right.x, right.y + 12, "Next word, most probable first", { "font-weight": 650 });
+const now = result && result.steps[state.at];
+const ranked = (odds) => [...odds.keys()].sort((a, b) => odds[b] - odds[a]).slice(0, 5)
+  .map((id) => [id, odds[id]]);
+const best = now ? now.best || ranked(softmax(now.logits)) : [];
+if (!now) ui.text(right.x, right.y + 36, kept.model ? "no sentence to translate"
+  : "the model is not loaded yet", { fill: "muted" });
+best.forEach(([id, odds], i) => {
+  const at = right.y + 22 + 21 * i;
+  ui.text(right.x + 88, at + 13, show(id), { "text-anchor": "end",
+    "font-weight": i ? 400 : 650 });
+  ui.rect(right.x + 94, at + 2, (right.w - 144) * odds, 14, { fill: i ? "grey" : "blue" });
+  ui.text(right.x + 100 + (right.w - 144) * odds, at + 13, odds.toFixed(3),
+    { fill: "muted" });
+});
+const count = (key) => {
+  const record = kept.tests[key], all = data.tested.length;
+  if (!record) return `press “Test on ${all} sentences”`;
+  return record.done < all ? `${record.done} done …` : `${record.right} of ${all} right`;
+};
+ui.text(right.x, right.y + 148, `Whole model: ${count(wholeKey)}`);
+ui.text(right.x, right.y + 166, changed ? `As it is now: ${count(testKey)}` : "",
+  { fill: "orange", "font-weight": 650 });
+const rows = kindShown === "encoder" ? read : written.slice(0, -1);
+const columns = kindShown === "decoder" ? written.slice(0, -1) : read;
+const label = Math.min(12 + 7.2 * Math.max(...rows.map((word) => word.length)), 92);
+const big = { x: right.x + label, y: right.y + 262, w: right.w - label - 14,
+  h: ui.height - right.y - 268 };
+ui.text(right.x, right.y + 192, `${kindShown}, layer ${+layerShown + 1}, head ${
+  +headShown + 1}${isOff ? " (off)" : ": rows ask"}`, { "font-weight": 650 });
+const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, narrow ? 32 : 26);
+const fit = (element, room) => {
+  element.style.fontSize = `${Math.max(8, Math.min(13, 0.9 * room)).toFixed(1)}px`;
+};
+if (shown) {
+  columns.forEach((word, j) => {
+    const x = big.x + (j + 0.5) * wide + 4;
+    fit(ui.text(x, big.y - 5, word, { transform: `rotate(-55 ${x} ${big.y - 5})` }), wide);
+  });
+  if (!isOff) shade(shown, big.x, big.y, wide * columns.length, high * rows.length,
+    rows.length, columns.length);
+  shown.forEach((_, i) => {
+    const at = big.y + i * high, chosen = i === rowShown;
+    fit(ui.text(big.x - 5, at + 0.72 * high, rows[i], { "text-anchor": "end",
+      "font-weight": chosen ? 650 : 400 }), high);
+    const frame = ui.rect(big.x, at, wide * columns.length, high, { fill: "transparent",
+      stroke: chosen ? "orange" : "grid", "stroke-width": chosen ? 2.5 : 1 });
+    ui.active(frame, { key: `row-${i}`, label: `${rows[i]}: read where it looks`,
+      press: () => { if (kindShown === "encoder") state.row = i; else state.at = i; } });
+  });
+}
+
+// ------------------------------------------------------------------------------ in words
+const missing = [
+  state.off.length && `${state.off.length} of ${everyHead.length} heads`,
+  state.source && "the positions of the source",
+  state.target && "the positions of the translation", state.scale && "the scale",
+].filter(Boolean).join(", ");
+const left = missing ? ` Left out: ${missing}.` : "";
+const nWords = data.source.length - FIRST;
+const tests = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length
+  ? ` Test: ${count(testKey)}.` : "";
+if (state.failed) ui.say("The model's file did not arrive; press the button to try again.");
+else if (!typed.length) ui.say(`Type an English sentence. I know ${nWords} words; those `
+  + `that often begin a sentence stand below the box.${left}`);
+else if (unknown.length) ui.say(`I know ${nWords} words, and ${quoted} `
+  + `${unknown.length > 1 ? "are" : "is"} not among them, so I do not translate this.`
+  + `${offered.length && !whole ? " The words below the box begin like that." : ""}${left}`);
+else if (!readable) ui.say(`That is ${tokens.length - 1} words; there is room for `
+  + `${data.most}, and in training no sentence had more than 16.${left}`);
+else if (!result) ui.say(`${kept.loading ? "Loading the model …" : "All words are known. "
+  + "The model is not loaded yet: press the button."}${left}`);
+else {
+  const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
+  const cut = state.at + 1 === result.steps.length;
+  const same = changed && uncutSaid === sentence(result.steps);
+  const ready = kept.model ? "" : kept.loading ? "Loading the model … "
+    : "Made beforehand; load the model to type and to switch. ";
+  ui.say(`${ready}“${sentence(result.steps.slice(0, state.at + 1))}${cut ? "" : " …"}”: word `
+    + `${state.at + 1} is “${written[state.at + 1]}”, with probability `
+    + `${best[0][1].toFixed(3)}. ${kindShown}, layer ${+layerShown + 1}, head `
+    + `${+headShown + 1}${isOff ? " is off" : `: “${rows[rowShown]}” looks most at “${
+      columns[order[0]]}” (${row[order[0]].toFixed(2)})`}.${left}${changed
+      ? (same ? " The whole model writes the same."
+        : ` The whole model writes “${uncutSaid}”.`) : ""}${tests}`);
+}

@@ -1,0 +1,188 @@
+"""The trained transformer itself, in the page: type, translate, take it apart."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import Any
+
+import torch
+
+from course_utils.data import BOS, EOS, Vocabulary
+from course_utils.decoding import greedy
+from course_utils.interactive import (
+    Widget,
+    button,
+    script_of,
+    select,
+    text,
+    toggle,
+    widget,
+)
+from course_utils.portable import as_text, javascript, unpack
+from course_utils.sequences import SentencePair
+from course_utils.surgery import KINDS
+
+assert (BOS, EOS) == (1, 2), "portable.js counts on it"
+WIDE, NARROW = 742, 1420  # pixels of the drawing, on a desk and on a phone
+MOST_WORDS = 26  # of a sentence that the drawing has room for
+FOLLOWERS = 12  # words offered after a word
+
+
+def followers(
+    pairs: Sequence[SentencePair], vocabulary: Vocabulary
+) -> dict[int, list[int]]:
+    """List for every word which words come after it, the most frequent first.
+
+    Ids in place of words; those that begin a sentence stand under `BOS`.
+    """
+    counts: dict[int, Counter[int]] = defaultdict(Counter)
+    for pair in pairs:
+        ids = vocabulary.encode(pair.source, bos=True)
+        for word, after in pairwise(ids):
+            counts[word][after] += 1
+    return {
+        word: sorted(found, key=lambda after: (-found[after], after))[:FOLLOWERS]
+        for word, found in sorted(counts.items())
+    }
+
+
+def presets(n_layers: int) -> list[str]:
+    """Name the choices of heads that `live_transformer.js` knows how to make."""
+    named = ["all on", "my own choice"]
+    for kind in KINDS:
+        named += [f"{kind}: layer {i + 1} off" for i in range(n_layers)]
+        named += [f"{kind}: all off"]
+    return [*named, "all off but head 1 of each layer"]
+
+
+def still(packed: Mapping[str, Any], source: Sequence[int]) -> dict[str, Any]:
+    """Translate one sentence beforehand, to be seen before the model is loaded.
+
+    In the form of `greedy` in `portable.js`, to two digits: the encoder's weights
+    [layer][query][head][key], and for each word its rows and the likeliest words.
+    """
+    model = unpack(packed)
+    asked = torch.tensor([list(source)])
+    written = greedy(model, asked, 48, BOS, EOS).tokens
+    begun = torch.cat([torch.full((1, 1), BOS), written[:, :-1]], dim=1)
+    with torch.no_grad():
+        logits, maps = model(asked, begun, need_weights=True)
+    assert maps is not None
+    odds = torch.softmax(logits[0], dim=-1).topk(5)
+    encoder, own, cross = (
+        m[:, 0].transpose(1, 2).double().round(decimals=2) for m in maps
+    )
+    steps = []
+    for t, token in enumerate(written[0].tolist()):
+        best = zip(odds.indices[t].tolist(), odds.values[t].tolist())
+        steps.append(
+            {
+                "token": token,
+                "own": own[:, t, :, : t + 1],
+                "cross": cross[:, t],
+                "best": [list(pair) for pair in best],
+            }
+        )
+    return {"encoder": encoder, "steps": steps}
+
+
+def weights_element(name: str, packed: Mapping[str, Any]) -> str:
+    """Put packed weights where the page can find them when they are asked for.
+
+    The site's build moves them into a file of their own (`tools/pages.py`).
+    """
+    return (
+        f'<script type="application/json" data-weights="{name}">{as_text(packed)}'
+        "</script>"
+    )
+
+
+def live_transformer(
+    name: str,
+    packed: Mapping[str, Any],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    examples: Sequence[str],
+    seen: Sequence[SentencePair],
+    tested: Sequence[SentencePair],
+) -> Widget:
+    """Type a sentence, see it translated word by word, and take the model apart.
+
+    `packed` is the model as `portable.pack` writes it, `examples` sentences to choose
+    from, `seen` the pairs that tell which word may follow which, `tested` those that
+    the test button translates. Used in chapter 12's page.
+    """
+    source, target = vocabularies
+    require_fit(name, packed, vocabularies, examples)
+    sizes, file_text = packed["sizes"], as_text(packed)
+    data = {
+        "name": name,
+        "source": list(source.tokens),
+        "target": list(target.tokens),
+        "follows": followers(seen, source),
+        "tested": [
+            [source.encode(p.source, eos=True), target.encode(p.target, eos=True)]
+            for p in tested
+        ],
+        "still": still(packed, source.encode(examples[0].split(), eos=True)),
+        "stillOf": examples[0],
+        "sizes": {key: sizes[key] for key in ("n_layers", "n_heads")},
+        "most": MOST_WORDS,
+        "load": f"Load the model ({round(len(file_text) / 1000)} KB)",
+    }
+    made = widget(
+        name,
+        "A transformer in this page: type, translate, take it apart",
+        [
+            text("sentence", "English", examples[0], "Words that may come next"),
+            select("example", "Examples", list(examples)),
+            button("play", data["load"]),
+            button("next", "Next word"),
+            select("heads", "Heads", presets(sizes["n_layers"])),
+            toggle("source", "no positions in the source"),
+            toggle("target", "no positions in the translation"),
+            toggle("scale", "no scale 1/√d"),
+            button("test", f"Test on {len(tested)} sentences"),
+        ],
+        data=data,
+        script=f"{javascript()}\n{script_of(__name__)}",
+        alt="A transformer that translates English into French in the browser. The "
+        "source and its translation stand on top, the most probable next words below, "
+        "beside them a small table of weights for each of the 24 heads, each with a "
+        "switch, and one head's table in large. Every step is said in words here.",
+        height=WIDE,
+    )
+    css = (
+        f"<style>#{name}{{container-type:inline-size}}"
+        f"#{name} .cw-says{{min-height:6em}}"
+        f"#{name} :is(label,select){{min-width:0;max-width:100%}}"
+        f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
+        f"#{name} .cw-says{{min-height:13em}}}}</style>"
+    )
+    return Widget(css + made.html + weights_element(name, packed), made.alt)
+
+
+def require_fit(
+    name: str,
+    packed: Mapping[str, Any],
+    vocabularies: tuple[Vocabulary, Vocabulary],
+    examples: Sequence[str],
+) -> None:
+    """Refuse weights of another vocabulary, and examples the model can't read."""
+    sizes = packed["sizes"]
+    built, given = (sizes["n_source"], sizes["n_target"]), tuple(map(len, vocabularies))
+    if built != given:
+        raise ValueError(
+            f"widget {name!r} got weights for {built} words and vocabularies of "
+            f"{given}; give the vocabularies that the model was trained with."
+        )
+    if not examples:
+        raise ValueError(f"widget {name!r} got no example, expected at least one.")
+    for example in examples:
+        unknown = [word for word in example.split() if word not in vocabularies[0]]
+        if unknown or not 0 < len(example.split()) <= MOST_WORDS:
+            raise ValueError(
+                f"widget {name!r} got the example {example!r}, expected 1 to "
+                f"{MOST_WORDS} known words parted by spaces; unknown: {unknown}."
+            )

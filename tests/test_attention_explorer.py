@@ -1,0 +1,54 @@
+"""The explorer of two models: its data, and clear words for what does not fit."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from course_utils.grammar import corpus
+from course_utils.widgets.attention_explorer import attention_explorer
+
+PAIRS = corpus(2, seed=3, min_length=5, max_length=7)
+
+
+def table(pair, end=0):
+    return np.full((len(pair.target), len(pair.source) + end), 0.25)
+
+
+TABLES = {
+    "GRU": [table(p, end=1) for p in PAIRS],
+    "head 1.1": [table(p) for p in PAIRS],
+}
+
+
+def test_every_table_is_there_with_the_links_of_its_sentence():
+    html = attention_explorer("two", PAIRS, TABLES, right="head 1.1").html
+    data = json.loads(re.search(r"const data=(.*);\n", html)[1])
+    assert len(data["sentences"]) == 2
+    for pair, shown in zip(PAIRS, data["sentences"].values()):
+        assert shown["target"] == list(pair.target)
+        assert {tuple(link) for link in shown["possible"]} == set(pair.possible)
+        assert np.shape(shown["tables"]["GRU"])[1] == len(pair.source) + 1
+        assert np.allclose(shown["tables"]["head 1.1"], 25)
+    assert '"head 1.1" selected' in html
+
+
+@pytest.mark.parametrize(
+    ("pairs", "tables", "message"),
+    [
+        ([], TABLES, "got 0 sentences"),
+        (PAIRS, {"GRU": TABLES["GRU"]}, "1 tables, expected a sentence and two"),
+        (PAIRS, TABLES | {"x": [1]}, "got 1 arrays for 'x', expected one for each"),
+        (
+            PAIRS,
+            TABLES | {"x": TABLES["GRU"][::-1]},
+            r"of 'x' for .* expected \(target",
+        ),
+    ],
+)
+def test_bad_input_is_answered_in_a_sentence(pairs, tables, message):
+    with pytest.raises(ValueError, match=message):
+        attention_explorer("two", pairs, tables)

@@ -1,0 +1,338 @@
+"""The transformer in the page: its data, and its numbers beside PyTorch's.
+
+The browser tests take the weights from the built site, so that what is compared is what
+a reader loads; COURSE_SITE points them at a site elsewhere than `_build/html`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from course_utils.data import Vocabulary
+from course_utils.grammar import corpus
+from course_utils.portable import pack, unpack
+from course_utils.surgery import Head, heads_of, operated
+from course_utils.transformer import Transformer
+from course_utils.widgets.live_transformer import followers, live_transformer
+from tools.browser import LAUNCH, chromium, served
+
+ROOT = Path(__file__).resolve().parents[1]
+SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
+PAGE = "book/transformer_in_the_page.html"
+PAIRS = corpus(40, seed=5, min_length=4, max_length=9)
+VOCABULARIES = Vocabulary(p.source for p in PAIRS), Vocabulary(p.target for p in PAIRS)
+EXAMPLE = " ".join(PAIRS[0].source)
+
+
+def packed(n_source: int | None = None) -> dict[str, Any]:
+    torch.manual_seed(0)
+    n = n_source or len(VOCABULARIES[0])
+    return pack(Transformer(n, len(VOCABULARIES[1]), 12, 3, 10))
+
+
+def made(**changes: Any):
+    given = {
+        "name": "live",
+        "packed": packed(),
+        "vocabularies": VOCABULARIES,
+        "examples": [EXAMPLE],
+        "seen": PAIRS,
+        "tested": PAIRS[:3],
+    }
+    return live_transformer(**given | changes)
+
+
+# ----------------------------------------------------------------------------- its data
+
+
+def test_the_weights_stand_in_an_element_of_their_own():
+    html = made().html
+    (text,) = re.findall(r'data-weights="live">([^<]*)</script>', html)
+    assert json.loads(text) == packed()
+    assert len(html) - len(text) < 120_000  # what a page weighs before they are loaded
+
+
+def test_words_that_follow_are_those_that_did():
+    follows = followers(PAIRS, VOCABULARIES[0])
+    words = VOCABULARIES[0].tokens
+    seen = {pair for p in PAIRS for pair in zip(("<bos>", *p.source), p.source)}
+    offered = {(words[a], words[b]) for a, found in follows.items() for b in found}
+    assert offered
+    assert offered <= seen
+    assert max(map(len, follows.values())) <= 12
+
+
+def test_the_picture_before_loading_is_the_model_s():
+    data = json.loads(re.search(r"const data=(.*);\n", made().html)[1])
+    model = unpack(packed())
+    source = torch.tensor([VOCABULARIES[0].encode(PAIRS[0].source, eos=True)])
+    steps = data["still"]["steps"]
+    begun = torch.tensor([[1, *(step["token"] for step in steps)][:-1]])
+    with torch.no_grad():
+        logits, maps = model(source, begun, need_weights=True)
+    assert logits[0].argmax(dim=-1).tolist() == [step["token"] for step in steps]
+    drawn = torch.tensor(data["still"]["encoder"]).transpose(1, 2)
+    torch.testing.assert_close(drawn, maps.encoder[:, 0], atol=6e-3, rtol=0)
+    last = torch.tensor(steps[-1]["own"])
+    torch.testing.assert_close(last, maps.decoder[:, 0, :, -1], atol=6e-3, rtol=0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"packed": packed(9)}, r"weights for \(9, .* vocabularies of"),
+        ({"examples": []}, "got no example"),
+        ({"examples": ["the zebra ."]}, r"unknown: \['zebra'\]"),
+        ({"examples": [EXAMPLE, ""]}, "got the example ''"),
+    ],
+)
+def test_bad_input_is_answered_in_a_sentence(changes, message):
+    with pytest.raises(ValueError, match=message):
+        made(**changes)
+
+
+# ---------------------------------------------------------- in the page, beside PyTorch
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """One Chromium for the tests of this file."""
+    with sync_playwright() as playwright:
+        opened = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """The site, served on this machine."""
+    with served(SITE) as start:
+        yield start
+
+
+@pytest.fixture(scope="module")
+def page(browser, address) -> Page:
+    """The built page, its model loaded by a press of the button."""
+    opened = browser.new_page(viewport={"width": 1280, "height": 1000})
+    opened.goto(address + PAGE)
+    opened.locator("#live [data-control=play]").click()
+    opened.wait_for_function("window.courseTransformer")
+    return opened
+
+
+@pytest.fixture(scope="module")
+def weights() -> Transformer:
+    """The model of the very file that the page loads."""
+    (file,) = (SITE / "_static" / "weights").glob("live-*.js")
+    assert file.stat().st_size < 500_000
+    return unpack(json.loads(file.read_text("utf-8").partition(" = ")[2].rstrip(";\n")))
+
+
+@pytest.fixture(scope="module")
+def sources() -> list[list[int]]:
+    """The fifty sentences that the page's own test translates."""
+    text = (SITE / PAGE).read_text("utf-8")
+    data = json.loads(re.search(r"const data=(.*);\n", text)[1])
+    found = [source for source, _ in data["tested"]]
+    assert len(found) == 50
+    return found
+
+
+def compare(page: Page, model: Transformer, source: list[int], changes: dict) -> float:
+    """Translate in the page, and return how far any number is from PyTorch's."""
+    run = "([source, changes]) => courseTransformer.greedy("
+    run += "courseTransformer.model, source, changes)"
+    done = page.evaluate(run, [source, changes])
+    tokens = [step["token"] for step in done["steps"]]
+    begun = torch.tensor([[1, *tokens[:-1]]])
+    with torch.no_grad():
+        logits, maps = model(torch.tensor([source]), begun, need_weights=True)
+    assert logits[0].argmax(dim=-1).tolist() == tokens
+    found = torch.tensor([list(step["logits"]) for step in done["steps"]])
+    encoder = torch.tensor(done["encoder"]).transpose(1, 2)
+    cross = torch.tensor([step["cross"] for step in done["steps"]])
+    pairs = [(found, logits[0]), (encoder, maps.encoder[:, 0])]
+    pairs += [(cross.permute(1, 2, 0, 3), maps.cross[:, 0])]
+    for t, step in enumerate(done["steps"]):
+        pairs += [(torch.tensor(step["own"]), maps.decoder[:, 0, :, t, : t + 1])]
+    return max((a - b).abs().max().item() for a, b in pairs)
+
+
+@pytest.mark.browser
+def test_fifty_sentences_have_the_logits_and_weights_of_pytorch(page, weights, sources):
+    furthest = max(compare(page, weights, source, {}) for source in sources)
+    assert furthest < 1e-4
+
+
+WITHOUT = {
+    "a head of each attention": (
+        {"off": ["encoder-0-0", "decoder-0-3", "cross-1-2"]},
+        {
+            "heads_off": [
+                Head("encoder", 0, 0),
+                Head("decoder", 0, 3),
+                Head("cross", 1, 2),
+            ]
+        },
+    ),
+    "positions of the source": ({"source": True}, {"no_positions": ["source"]}),
+    "positions of the target": ({"target": True}, {"no_positions": ["target"]}),
+    "the scale": ({"scale": True}, {"no_scale": True}),
+    "all of it": (
+        {"off": ["cross-0-1"], "source": True, "target": True, "scale": True},
+        {
+            "heads_off": [Head("cross", 0, 1)],
+            "no_positions": ["source", "target"],
+            "no_scale": True,
+        },
+    ),
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("left_out", WITHOUT)
+def test_each_switch_does_what_it_does_in_pytorch(page, weights, sources, left_out):
+    changes, surgery = WITHOUT[left_out]
+    model = operated(weights, **surgery)
+    assert max(compare(page, model, s, changes) for s in sources[:8]) < 2e-4
+
+
+@pytest.mark.browser
+def test_every_single_head_can_be_switched_off(page, weights, sources):
+    for head in heads_of(weights):
+        name = f"{head.kind}-{head.layer}-{head.head}"
+        model = operated(weights, [head])
+        assert compare(page, model, sources[0], {"off": [name]}) < 1e-4
+
+
+# ----------------------------------------------------------------- operated by hand
+
+
+def says(page: Page) -> str:
+    return page.locator("#live .cw-says").inner_text()
+
+
+def type_in(page: Page, sentence: str) -> None:
+    box = page.locator("#live [data-control=sentence]")
+    box.fill("")
+    box.fill(sentence)
+
+
+@pytest.mark.browser
+def test_what_is_typed_is_translated_and_what_is_unknown_is_named(page):
+    type_in(page, "She does not see him")  # a capital, and no stop
+    assert "elle ne le voit pas ." in says(page)
+    type_in(page, "the elephant sees the zebra .")
+    assert "“elephant”, “zebra” are not among them" in says(page)
+    assert page.locator("#live svg >> text=I do not know").count() == 1
+
+
+@pytest.mark.browser
+def test_a_sentence_can_be_written_from_the_words_offered(page):
+    type_in(page, "the do")
+    offered = page.locator("#live .cw-suggest button")
+    assert set(offered.all_inner_texts()) >= {"dog", "doctor", "door"}
+    offered.filter(has_text=re.compile("^dog$")).focus()
+    page.keyboard.press("Enter")
+    box = page.locator("#live [data-control=sentence]")
+    assert box.input_value() == "the dog"
+    assert (
+        page.evaluate("document.activeElement.parentElement.className") == "cw-suggest"
+    )
+    assert "le chien" in says(page)
+
+
+@pytest.mark.browser
+def test_words_appear_one_after_the_other(page):
+    type_in(page, "the dog sees the cat .")
+    page.locator("#live [data-control=play]").focus()
+    page.keyboard.press("Enter")
+    assert "“le …”: word 1 is “le”" in says(page)
+    page.locator("#live [data-control=next]").click()
+    assert "“le chien …”: word 2 is “chien”" in says(page)
+    page.locator('#live [data-key="word-1"]').focus()
+    page.keyboard.press("Enter")
+    assert "word 1 is “le”" in says(page)
+
+
+@pytest.mark.browser
+def test_a_head_is_switched_by_mouse_and_by_keyboard(page):
+    type_in(page, "the dog sees the cat .")
+    switch = page.locator('#live [data-key="switch-decoder-0-1"]')
+    switch.click()
+    assert "Left out: 1 of 24 heads." in says(page)
+    assert page.locator("#live [data-control=heads]").input_value() == "my own choice"
+    switch.focus()
+    page.keyboard.press("Enter")
+    assert "Left out" not in says(page)
+    assert page.locator("#live [data-control=heads]").input_value() == "all on"
+
+
+@pytest.mark.browser
+def test_the_page_counts_as_pytorch_does(page, weights, sources):
+    """The test button with the encoder's heads off, beside the same in PyTorch."""
+    text = (SITE / PAGE).read_text("utf-8")
+    tested = json.loads(re.search(r"const data=(.*);\n", text)[1])["tested"]
+    off = [head for head in heads_of(weights) if head.kind == "encoder"]
+    model, right = operated(weights, off), 0
+    for source, target in tested:
+        with torch.no_grad():
+            logits, _ = model(torch.tensor([source]), torch.tensor([[1, *target[:-1]]]))
+        right += logits[0].argmax(dim=-1).tolist() == target
+    page.locator("#live [data-control=heads]").select_option("encoder: all off")
+    page.locator("#live [data-control=test]").click()
+    expected = f"As it is now: {right} of 50 right"
+    page.locator(f"#live svg >> text={expected}").wait_for(
+        state="attached", timeout=9000
+    )
+    page.locator("#live [data-control=heads]").select_option("all on")
+
+
+@pytest.mark.browser
+def test_without_its_positions_two_orders_have_one_translation(page):
+    page.locator("#live [data-control=source]").click()
+    found = []
+    for sentence in ("the dog sees the cat .", "the cat sees the dog ."):
+        type_in(page, sentence)
+        found.append(says(page).split("”")[0])
+    page.locator("#live [data-control=source]").click()
+    assert found[0] == found[1]
+
+
+@pytest.mark.browser
+def test_the_weights_are_loaded_only_when_asked_for(browser, address):
+    opened, asked = browser.new_page(), []
+    opened.on("request", lambda request: asked.append(request.url))
+    opened.goto(address + PAGE)
+    opened.wait_for_load_state("networkidle")
+    assert not [url for url in asked if "weights" in url]
+    opened.locator("#live [data-control=play]").click()
+    opened.wait_for_function("window.courseTransformer")
+    assert len([url for url in asked if "weights" in url]) == 1
+    opened.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("where", ["site", "notebook"])
+def test_it_runs_from_a_file_with_no_server(browser, tmp_path, where):
+    """The page of the site, and the output of a notebook with its weights inside."""
+    alone = tmp_path / "output.html"
+    alone.write_text(f"<!doctype html><meta charset=utf-8>{made().html}", "utf-8")
+    file = SITE / PAGE if where == "site" else alone
+    opened, faults = browser.new_page(), []
+    opened.on("pageerror", lambda error: faults.append(str(error)))
+    opened.goto(file.as_uri())
+    opened.locator("#live [data-control=next]").click()
+    opened.wait_for_function("window.courseTransformer")
+    assert "Made beforehand" not in says(opened)
+    assert not faults
+    opened.close()
