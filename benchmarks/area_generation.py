@@ -1,0 +1,90 @@
+"""Area 4: one generated token, by the length of the text before it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import torch
+
+from benchmarks.peer_gpt import ConcatenatingCache, PlainGPT
+from benchmarks.rows import Row, made
+from benchmarks.tasks import Plan, Task
+from benchmarks.timing import Work, ratio_of
+from course_utils.transformer import GPT
+
+AREA = "generation"
+N_TOKENS, WIDTH, HEADS, LAYERS, MAX_LENGTH = 107, 384, 6, 6, 1152
+LENGTHS = (32, 128, 512, 1024)
+PEERS = {
+    "concatenated": "a cache that grows by torch.cat",
+    "none": "no cache (nanoGPT)",
+}
+TARGETS = {"concatenated": {1024: 0.75}, "none": {1024: 0.05}}
+
+
+def without_gradients(work: Work) -> Work:
+    """The work, in inference mode."""
+
+    def inside() -> Any:
+        with torch.inference_mode():
+            return work()
+
+    return inside
+
+
+def works(length: int) -> dict[str, Work]:
+    """One step with our cache, with a concatenating one, and with none."""
+    torch.manual_seed(0)
+    tokens = torch.randint(N_TOKENS, (1, length + 1))
+    ours = GPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
+    plain = PlainGPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
+    with torch.inference_mode():
+        caches = ours.start(tokens[:, :length])
+        growing = [ConcatenatingCache() for _ in range(LAYERS)]
+        plain(tokens[:, :length], growing)
+    kept = [(cache.keys, cache.values) for cache in growing]
+
+    def preallocated() -> torch.Tensor:
+        for cache in caches:
+            cache.length = length
+        return ours.step(tokens[:, length], caches)[0]
+
+    def concatenated() -> torch.Tensor:
+        for cache, (keys, values) in zip(growing, kept):
+            cache.keys, cache.values = keys, values
+        return plain(tokens[:, length:], growing)[:, -1]
+
+    every = {"ours": preallocated, "concatenated": concatenated}
+    every["none"] = lambda: plain.next_logits(tokens)
+    return {name: without_gradients(work) for name, work in every.items()}
+
+
+def times(length: int, plan: Plan) -> list[Row]:
+    """Rows of one length."""
+    measured = plan.times(works(length))
+    return [
+        made(
+            AREA,
+            "one token",
+            f"{length} tokens before it",
+            ratio_of(measured["ours"], measured[name]),
+            TARGETS[name].get(length, 1.05),
+            baseline,
+            rounds=plan.rounds,
+        )
+        for name, baseline in PEERS.items()
+    ]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """One task for each length; a quick run takes the shortest and the longest."""
+    lengths = (LENGTHS[0], LENGTHS[-1]) if plan.quick else LENGTHS
+    return [
+        Task(
+            f"generation, {n} tokens",
+            (0.1 + n / 2000) * plan.rounds,
+            partial(times, n),
+        )
+        for n in lengths
+    ]

@@ -1,0 +1,58 @@
+"""Area 2 again: the loss after a minute of processor time, on text never looked at.
+
+The recipe was chosen by its loss on the validation part. The test part is read once, at
+the end of each race, and chooses nothing.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+from benchmarks.recipes import encoded, ours, published, race, score, texts
+from benchmarks.rows import Row, made
+from benchmarks.tasks import Plan, Task
+from benchmarks.timing import summary
+
+AREA = "loss"
+SECONDS, SEEDS, TARGET = 60.0, (1, 2, 3), -0.25
+
+
+def differences(seconds: float, seeds: tuple[int, ...], plan: Plan) -> list[float]:
+    """Our test loss less that of the published recipe, for each seed."""
+    n_tokens, split = texts()
+    ids = encoded(split)
+    found = []
+    for done, seed in enumerate(seeds):
+        runners = {
+            "ours": ours(n_tokens, seed),
+            "published": published(n_tokens, seed),
+        }
+        for share in race(runners, ids["train"], seconds, seed):
+            plan.advance((done + share) / len(seeds))
+        losses = {name: score(runner, ids["test"]) for name, runner in runners.items()}
+        found.append(losses["ours"] - losses["published"])
+    return found
+
+
+def rows(seconds: float, seeds: tuple[int, ...], plan: Plan) -> list[Row]:
+    """One row: the median difference over the seeds."""
+    found = summary(differences(seconds, seeds, plan))
+    return [
+        made(
+            AREA,
+            "test loss, nats a character, ours less theirs",
+            f"{seconds:.0f} processor seconds",
+            found,
+            TARGET if seconds >= SECONDS else None,
+            "nanoGPT's published CPU recipe",
+            unit="nats",
+            rounds=len(seeds),
+        )
+    ]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """Three seeds of a minute for each recipe; a quick run tries one for five seconds."""
+    seconds, seeds = (5.0, SEEDS[:1]) if plan.quick else (SECONDS, SEEDS)
+    whole = 2.2 * seconds * len(seeds)
+    return [Task("loss after training", whole, partial(rows, seconds, seeds))]
