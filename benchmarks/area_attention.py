@@ -1,4 +1,4 @@
-"""Area 1: multi-head attention, causal, forward and backward, its time and its memory."""
+"""Area 1: multi-head attention, causal, forward and backward: time and memory."""
 
 from __future__ import annotations
 

@@ -35,9 +35,7 @@ class Size(NamedTuple):
 
     @property
     def label(self) -> str:
-        return (
-            f"{self.layers} layers, width {self.width}, {self.batch} × {self.length}"
-        )
+        return f"{self.layers} layers, width {self.width}, {self.batch} × {self.length}"
 
 
 SIZES = (
@@ -90,8 +88,18 @@ def times(size: Size, plan: Plan) -> list[Row]:
     over = ratio_of(measured["ours"], floor)
     peer, best = "nanoGPT's design", "the matmul floor"
     return [
-        made(AREA, "step", size.label, against, size.step_target, peer, rounds=plan.rounds),
-        made(AREA, "step", size.label, over, size.floor_target, best, rounds=plan.rounds),
+        made(
+            AREA,
+            "step",
+            size.label,
+            against,
+            size.step_target,
+            peer,
+            rounds=plan.rounds,
+        ),
+        made(
+            AREA, "step", size.label, over, size.floor_target, best, rounds=plan.rounds
+        ),
     ]
 
 

@@ -52,7 +52,7 @@ def rows(seconds: float, seeds: tuple[int, ...], plan: Plan) -> list[Row]:
 
 
 def tasks(plan: Plan) -> list[Task]:
-    """Three seeds of a minute for each recipe; a quick run tries one for five seconds."""
+    """Three seeds of a minute for each recipe; a quick run tries one, for seconds."""
     seconds, seeds = (5.0, SEEDS[:1]) if plan.quick else (SECONDS, SEEDS)
     whole = 2.2 * seconds * len(seeds)
     return [Task("loss after training", whole, partial(rows, seconds, seeds))]

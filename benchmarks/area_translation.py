@@ -26,47 +26,54 @@ from course_utils.training import adamw
 from course_utils.transformer import Transformer
 from course_utils.translation import translation_loss
 
-N_WORDS, BATCH, LONGEST = 2000, 64, 24
+BATCH, LONGEST = 64, 24
 
 
 class Size(NamedTuple):
-    """A transformer's size."""
+    """A transformer's size, and how many words both languages have."""
 
     width: int
     heads: int
     hidden: int
     layers: int
+    words: tuple[int, int]
     seconds: float
 
     @property
     def label(self) -> str:
-        return f"{self.layers} + {self.layers} layers, width {self.width}"
+        stacks = f"{self.layers} + {self.layers} layers"
+        return f"{stacks}, width {self.width}, {self.words[1]} words"
 
 
-SIZES = (Size(64, 4, 128, 2, 0.8), Size(256, 8, 1024, 3, 6.0))
+# The first is that of chapter 12.
+SIZES = (Size(64, 4, 128, 2, (183, 299), 0.4), Size(256, 8, 1024, 3, (2000, 2000), 3.0))
 TARGET = 0.95
-BAHDANAU = {
-    "all in the loop (bentrevett)": (False, 0.50),
-    "projections in the loop (d2l)": (True, 1.00),
+# Width, words, and the targets: the first is that of chapter 03.
+RECURRENT_SIZES = ((64, (183, 299), 1.00), (256, (2000, 2000), 0.50))
+BAHDANAU = {  # whether the output layer comes after the loop
+    "all in the loop (bentrevett)": False,
+    "projections in the loop (d2l)": True,
 }
 
 
-def batch() -> tuple[Tensor, Tensor]:
+def batch(words: tuple[int, int]) -> tuple[Tensor, Tensor]:
     """A batch of sentences of random words, from half the length to all of it."""
     generator = torch.Generator().manual_seed(0)
     pair = []
-    for extra in (0, 1):
+    for extra, count in enumerate(words):
         shape = (BATCH, LONGEST + extra)
-        tokens = torch.randint(4, N_WORDS, shape, generator=generator)
-        lengths = torch.randint(LONGEST // 2, shape[1] + 1, (BATCH,), generator=generator)
+        tokens = torch.randint(4, count, shape, generator=generator)
+        lengths = torch.randint(
+            LONGEST // 2, shape[1] + 1, (BATCH,), generator=generator
+        )
         lengths[0] = shape[1]
         pair.append(tokens * (torch.arange(shape[1]) < lengths[:, None]))
     return pair[0], pair[1]
 
 
-def step(model: nn.Module) -> Work:
+def step(model: nn.Module, words: tuple[int, int]) -> Work:
     """A step of a model that translates, by the package's loss and optimiser."""
-    source, target = batch()
+    source, target = batch(words)
     return training_step(
         model, lambda: translation_loss(model, source, target), adamw(model, 1e-4, 0.0)
     )
@@ -75,50 +82,49 @@ def step(model: nn.Module) -> Work:
 def transformers(size: Size) -> dict[str, nn.Module]:
     """Our model and PyTorch's, with the same weights."""
     torch.manual_seed(0)
-    shape = (N_WORDS, N_WORDS, *size[:4])
+    shape = (*size.words, *size[:4])
     ours = Transformer(*shape)
     return {"ours": ours, "library": same_transformer(ours, LibraryTransformer(*shape))}
 
 
 def transformer_rows(size: Size, plan: Plan) -> list[Row]:
     """The row of one size."""
-    models = transformers(size)
-    measured = plan.times({name: step(model) for name, model in models.items()})
+    works = {name: step(m, size.words) for name, m in transformers(size).items()}
+    measured = plan.times(works)
     ratio = ratio_of(measured["ours"], measured["library"])
     peer = "nn.Transformer (PyTorch), the same optimiser"
     return [
-        made(
-            "translation", "step", size.label, ratio, TARGET, peer, rounds=plan.rounds
-        )
+        made("translation", "step", size.label, ratio, TARGET, peer, rounds=plan.rounds)
     ]
 
 
-def recurrent(width: int = 128) -> dict[str, nn.Module]:
+def recurrent(width: int, words: tuple[int, int]) -> dict[str, nn.Module]:
     """Our Bahdanau model and the two other designs of it, with the same weights."""
     torch.manual_seed(0)
-    ours = Seq2SeqAttention(N_WORDS, N_WORDS, width, width)
+    ours = Seq2SeqAttention(*words, width, width)
     models: dict[str, nn.Module] = {"ours": ours}
-    for name, (at_end, _) in BAHDANAU.items():
+    for name, at_end in BAHDANAU.items():
         models[name] = StepwiseBahdanau(copy.deepcopy(ours), at_end)
     return models
 
 
-def recurrent_rows(plan: Plan) -> list[Row]:
+def recurrent_rows(
+    width: int, words: tuple[int, int], target: float, plan: Plan
+) -> list[Row]:
     """One row for each other design."""
-    works = {name: step(model) for name, model in recurrent().items()}
+    works = {name: step(m, words) for name, m in recurrent(width, words).items()}
     measured = plan.times(works)
-    size = f"width 128, {LONGEST} words, {N_WORDS} in the vocabulary"
     return [
         made(
             "bahdanau",
             "step",
-            size,
+            f"width {width}, {words[1]} words",
             ratio_of(measured["ours"], measured[name]),
             target,
             name,
             rounds=plan.rounds,
         )
-        for name, (_, target) in BAHDANAU.items()
+        for name in BAHDANAU
     ]
 
 
@@ -136,5 +142,13 @@ def transformer_tasks(plan: Plan) -> list[Task]:
 
 
 def recurrent_tasks(plan: Plan) -> list[Task]:
-    """One task: the three designs in turns."""
-    return [Task("Bahdanau's attention", 2.0 * plan.rounds, recurrent_rows)]
+    """The three designs in turns, at both sizes or at the small one."""
+    sizes = RECURRENT_SIZES[:1] if plan.quick else RECURRENT_SIZES
+    return [
+        Task(
+            f"Bahdanau's attention, width {width}",
+            width / 80 * plan.rounds,
+            partial(recurrent_rows, width, words, target),
+        )
+        for width, words, target in sizes
+    ]

@@ -1,8 +1,8 @@
 """The most memory that a piece of work holds at once, counted exactly.
 
-PyTorch's profiler reports every allocation and release of a tensor's memory; the running
-sum's maximum is the peak above what was there before. It is the same number in each run
-and on each machine, which the operating system's own figure is not.
+PyTorch's profiler reports every allocation and release of a tensor's memory; the
+maximum of their running sum is the peak above what was there before. It is the same
+number in each run and on each machine, which the operating system's own figure is not.
 """
 
 from __future__ import annotations

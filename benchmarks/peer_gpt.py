@@ -8,6 +8,8 @@ and values grow by `torch.cat`.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -32,6 +34,11 @@ class ConcatenatingCache:
     def __init__(self) -> None:
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
+
+    @property
+    def length(self) -> int:
+        """The number of tokens read so far."""
+        return 0 if self.keys is None else self.keys.shape[2]
 
     def extend(self, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         if self.keys is not None and self.values is not None:
@@ -68,7 +75,7 @@ class PlainBlock(nn.Module):
 
 
 class PlainGPT(nn.Module):
-    """nanoGPT's design: learned positions, blocks, norm, an output layer that is tied."""
+    """nanoGPT's design: learned positions, blocks, norm, a tied output layer."""
 
     def __init__(
         self, n_tokens: int, max_length: int, width: int, heads: int, layers: int
@@ -88,12 +95,10 @@ class PlainGPT(nn.Module):
                 nn.init.normal_(p, std=0.02 / (2 * layers) ** 0.5)
 
     def forward(
-        self, tokens: Tensor, caches: list[ConcatenatingCache] | None = None
+        self, tokens: Tensor, caches: Sequence[ConcatenatingCache] | None = None
     ) -> Tensor:
         """Return the logits of every next token."""
-        first = 0
-        if caches is not None and caches[0].keys is not None:
-            first = caches[0].keys.shape[2]
+        first = caches[0].length if caches else 0
         where = torch.arange(first, first + tokens.shape[1])
         x = self.drop(self.tokens(tokens) + self.places(where))
         for i, block in enumerate(self.blocks):

@@ -1,9 +1,10 @@
 """Two recipes for a small language model, raced for the same seconds of processor time.
 
 Both train 4 layers of width 128 on characters of Python's help topics. `published` is
-nanoGPT's recipe for a CPU as its README gives it; `ours` is made of the package's parts.
-The learning rates follow the share of the time that is spent, so that each recipe ends
-its schedule when the race ends. Both are scored on the same windows of 64 characters.
+nanoGPT's recipe for a CPU as its README gives it; `ours` is made of the package's
+parts. Learning rates follow the share of the time that is spent, so that each recipe
+ends its schedule when the race ends. Both are scored on the same windows of 64
+characters.
 """
 
 from __future__ import annotations
@@ -95,7 +96,7 @@ def ours(
     positions: str = "rotary",
     activation: str = "relu2",
 ) -> Recipe:
-    """The package's model with rotary positions; Muon for the matrices of its blocks."""
+    """The package's model with rotary positions; Muon for its blocks' matrices."""
     torch.manual_seed(seed)
     model = GPT(
         n_tokens,
