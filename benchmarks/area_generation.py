@@ -34,10 +34,10 @@ def without_gradients(work: Work) -> Work:
     return inside
 
 
-def works(length: int) -> dict[str, Work]:
+def works(length: int, texts: int = 1) -> dict[str, Work]:
     """One step with our cache, with a concatenating one, and with none."""
     torch.manual_seed(0)
-    tokens = torch.randint(N_TOKENS, (1, length + 1))
+    tokens = torch.randint(N_TOKENS, (texts, length + 1))
     ours = GPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
     plain = PlainGPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
     same_weights(ours, plain)
@@ -69,31 +69,37 @@ def works(length: int) -> dict[str, Work]:
     return {name: without_gradients(work) for name, work in every.items()}
 
 
-def times(length: int, plan: Plan) -> list[Row]:
-    """Rows of one length."""
-    measured = plan.times(works(length))
+def times(length: int, texts: int, plan: Plan) -> list[Row]:
+    """Rows of one length; with several texts at once, of the caches alone."""
+    work, baselines = works(length, texts), dict(PEERS)
+    if texts > 1:
+        del work["none"], baselines["none"]
+    measured = plan.times(work)
+    many = "" if texts == 1 else f", {texts} texts at once"
     return [
         made(
             AREA,
             "one token",
-            f"{length} tokens before it",
+            f"{length} tokens before it{many}",
             ratio_of(measured["ours"], measured[name]),
             TARGETS[name].get(length),
             baseline,
             rounds=plan.rounds,
         )
-        for name, baseline in PEERS.items()
+        for name, baseline in baselines.items()
     ]
 
 
 def tasks(plan: Plan) -> list[Task]:
     """One task for each length; a quick run takes the shortest and the longest."""
-    lengths = (LENGTHS[0], LENGTHS[-1]) if plan.quick else LENGTHS
+    sizes = [(n, 1) for n in LENGTHS] + [(LENGTHS[-1], 8)]
+    if plan.quick:
+        sizes = [sizes[0], sizes[3]]
     return [
         Task(
             f"generation, {n} tokens",
             (0.1 + n / 2000) * plan.rounds,
-            partial(times, n),
+            partial(times, n, texts),
         )
-        for n in lengths
+        for n, texts in sizes
     ]
