@@ -53,8 +53,8 @@ pdf: book ## the whole book as one PDF, _build/course.pdf (needs Chromium)
 lab: setup ## open the notebooks in JupyterLab
 	@$(RUN) jupyter lab book
 
-bench: book ## the seconds of every notebook beside the recorded ones
-	@$(RUN) benchmarks.chapters
+bench: book ## measure the code against others' designs: twenty minutes (ARGS=--quick: two)
+	@$(RUN) benchmarks.run $(ARGS)
 
 links: setup ## try every link that leaves the site
 	@$(RUN) tools.build links

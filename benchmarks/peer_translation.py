@@ -8,6 +8,7 @@ words. Each has a `same_weights` that makes it compute our numbers.
 from __future__ import annotations
 
 import math
+import warnings
 
 import torch
 from torch import Tensor, nn
@@ -36,16 +37,18 @@ class LibraryTransformer(nn.Module):
         self.pad, self.scale = pad, math.sqrt(width)
         self.source = nn.Embedding(n_source, width)
         self.target = nn.Embedding(n_target, width)
-        self.stacks = nn.Transformer(
-            width,
-            heads,
-            layers,
-            layers,
-            hidden,
-            dropout=0.0,
-            batch_first=True,
-            norm_first=True,
-        )
+        with warnings.catch_warnings():  # that pre-norm can't use nested tensors
+            warnings.simplefilter("ignore", UserWarning)
+            self.stacks = nn.Transformer(
+                width,
+                heads,
+                layers,
+                layers,
+                hidden,
+                dropout=0.0,
+                batch_first=True,
+                norm_first=True,
+            )
         self.places: Tensor
         self.register_buffer("places", sinusoidal(max_length, width), False)
 

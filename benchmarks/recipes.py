@@ -91,8 +91,8 @@ def ours(
     n_tokens: int,
     seed: int,
     batch: int = 16,
-    muon: float = 0.02,
-    adam: float = 3e-3,
+    muon: float = 0.01,
+    adam: float = 8e-3,
     positions: str = "rotary",
     activation: str = "relu2",
 ) -> Recipe:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import warnings
 from collections.abc import Callable
 
 os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # nothing of the profiler's own
@@ -97,7 +96,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Measure what was asked for."""
     given = options(arguments)
     torch.set_num_threads(1)
-    warnings.filterwarnings("ignore", message="enable_nested_tensor")
     plan = Plan(given.quick, given.rounds or (5 if given.quick else 15))
     rows = measure(given.only or list(AREAS), plan)
     before = load()

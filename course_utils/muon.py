@@ -56,7 +56,7 @@ class Muon(torch.optim.Optimizer):
 
     def __init__(
         self,
-        matrices: Iterable[Tensor | dict[str, Any]],
+        matrices: Iterable[Tensor] | Iterable[dict[str, Any]],
         lr: float = 0.02,
         momentum: float = 0.95,
         weight_decay: float = 0.0,
@@ -74,19 +74,16 @@ class Muon(torch.optim.Optimizer):
         self, closure: Callable[[], Tensor] | None = None
     ) -> Tensor | None:
         """Move every matrix once, those of one shape together."""
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        same: dict[tuple[int, ...], list[tuple[Tensor, Tensor, dict[str, Any]]]]
+        with torch.enable_grad():
+            loss = None if closure is None else closure()
         same = defaultdict(list)
         for group in self.param_groups:
             for p in group["params"]:
                 if p.grad is None:
                     continue
                 moved = self.moved(p, group["momentum"])
-                for piece, part in zip(
-                    p.chunk(group["parts"]), moved.chunk(group["parts"])
-                ):
+                cut = group["parts"]
+                for piece, part in zip(p.chunk(cut), moved.chunk(cut)):
                     same[tuple(piece.shape)].append((piece, part, group))
         for shape, pieces in same.items():
             scale = max(1.0, shape[0] / shape[1]) ** 0.5
@@ -94,7 +91,7 @@ class Muon(torch.optim.Optimizer):
             for (piece, _, group), change in zip(pieces, steps):
                 piece.mul_(1 - group["lr"] * group["weight_decay"])
                 piece.add_(change, alpha=-group["lr"] * scale)
-        return loss if closure is not None else None
+        return loss
 
     def moved(self, p: Tensor, momentum: float) -> Tensor:
         """Add the gradient to the matrix's momentum; return one step further of it."""
@@ -118,7 +115,8 @@ def require_matrix(p: Tensor, parts: int) -> None:
 
 def block_matrices(blocks: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Find the matrices of a stack of blocks: the fused `qkv` ones, and the others."""
-    fused, single = [], []
+    fused: list[nn.Parameter] = []
+    single: list[nn.Parameter] = []
     for name, p in blocks.named_parameters():
         if p.dim() == 2:
             (fused if name.endswith("qkv.weight") else single).append(p)
