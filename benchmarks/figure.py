@@ -14,6 +14,7 @@ from course_utils.plots import COLOURS
 WIDTH, LEFT, RIGHT, LINE = 576, 8, 560, 40
 LOW, HIGH = 0.02, 2.0
 TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+SHORT = {"gpt": "GPT", "translation": "encoder-decoder", "bahdanau": "Bahdanau"}
 
 
 def drawn(rows: list[Row]) -> list[Row]:
@@ -56,9 +57,9 @@ def one(row: Row, top: float) -> list[str]:
     """The label of a row, its bar of spread, its dot and the mark of its target."""
     y, name = top + 26, "blue" if row.met else "red"
     low, high = (across(row.ratio + side * row.spread / 2) for side in (-1, 1))
-    label = f"{row.name}, {row.size}, against {row.baseline}"
+    label = f"{SHORT.get(row.area, row.area)}: {row.name} against {row.baseline}"
     parts = [
-        text(LEFT, top + 14, f"{AREAS[row.area].split(',')[0]}: {label}", "ink"),
+        text(LEFT, top + 14, label, "ink"),
         f'<line x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}" stroke="{colour("grid")}"/>',
         f'<line x1="{low}" x2="{high}" y1="{y}" y2="{y}" stroke="{colour(name)}" '
         'stroke-width="5" stroke-opacity="0.45"/>',
@@ -97,7 +98,7 @@ def figure(rows: list[Row]) -> str:
         parts.append(text(across(tick), bottom + 16, f"{tick:g}", "muted", where))
     for index, row in enumerate(shown):
         parts += one(row, LINE * index)
-    says = "cost, ours divided by theirs; the upright mark is the target"
+    says = "cost at the largest size, ours divided by theirs; upright: the target"
     parts.append(text(LEFT, bottom + 36, says, "muted"))
     label = html.escape(alternative(shown))
     svg = (

@@ -36,6 +36,7 @@ with install_import_hook(names, "beartype.beartype"):
         decoding,
         leaks,
         metrics,
+        muon,
         positions,
         rnn,
         scenes,
@@ -162,6 +163,7 @@ def call_data() -> None:
         steps=2,
         progress=False,
     )
+    muon.orthogonalise(torch.randn(2, 3, 5, generator=generator))
 
 
 def takes_batch_and_generator(module: ModuleType) -> list:
