@@ -22,16 +22,16 @@ class Plan:
     least: float = LEAST
     advance: Callable[[float], None] = lambda share: None
 
-    def times(self, works: dict[str, Work]) -> dict[str, list[float]]:
-        """Time some works in turns, and keep the bar moving."""
-        done = 0
+    def times(self, works: dict[str, Work], more: int = 1) -> dict[str, list[float]]:
+        """Time some works in turns, `more` times the rounds; keep the bar moving."""
+        done, rounds = 0, more * self.rounds
 
         def tick() -> None:
             nonlocal done
             done += 1
-            self.advance(done / self.rounds)
+            self.advance(done / rounds)
 
-        return interleaved(works, self.rounds, self.least, tick)
+        return interleaved(works, rounds, self.least, tick)
 
 
 class Task(NamedTuple):
