@@ -59,8 +59,8 @@ lighthouse: book ## marks for speed and accessibility (needs npm and Chromium)
 lab: setup ## open the notebooks in JupyterLab
 	@$(RUN) jupyter lab book
 
-bench: book ## the seconds of every notebook beside the recorded ones
-	@$(RUN) benchmarks.chapters
+bench: book ## measure the code against others' designs: twenty minutes (ARGS=--quick: two)
+	@$(RUN) benchmarks.run $(ARGS)
 
 links: setup ## try every link that leaves the site
 	@$(RUN) tools.build links

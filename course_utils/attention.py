@@ -239,7 +239,10 @@ def split_heads(
     if x.dim() != 3:
         raise ValueError(f"x has shape {shape_of(x)}, expected (batch, token, width).")
     require_heads(x.shape[-1], n_heads, parts)
-    return rearrange(x, "b t (p h d) -> p b h t d", p=parts, h=n_heads).unbind(0)
+    return tuple(
+        rearrange(part, "b t (h d) -> b h t d", h=n_heads)
+        for part in x.chunk(parts, dim=-1)
+    )
 
 
 def merge_heads(

@@ -7,6 +7,7 @@ installed the annotations still say the same to a person and mean nothing to Pyt
 
 from __future__ import annotations
 
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -45,6 +46,26 @@ def shape_of(tensor: Any) -> str:
     return str(tuple(tensor.shape))
 
 
+def broadcast(*shapes: tuple[int, ...]) -> tuple[int, ...] | None:
+    """Return the shape that tensors of these shapes broadcast to, None if they do not.
+
+    As `torch.broadcast_shapes`, which takes a hundred times as long: this is asked at
+    every step of every loop.
+    """
+    first = tuple(shapes[0])
+    if all(shape == first for shape in shapes[1:]):
+        return first
+    found = []
+    for sizes in zip_longest(*(reversed(shape) for shape in shapes), fillvalue=1):
+        size = 1
+        for other in sizes:
+            if other != 1 and size not in (1, other):
+                return None
+            size = size if other == 1 else other
+        found.append(size)
+    return tuple(reversed(found))
+
+
 def require_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
     """Refuse a mask that is not boolean or does not broadcast to the scores."""
     if mask is None:
@@ -54,11 +75,7 @@ def require_mask(mask: Tensor | None, scores_shape: tuple[int, ...]) -> None:
             f"mask has dtype {mask.dtype}, expected torch.bool with True = may attend; "
             "write `mask.bool()` if 1 means may attend, `mask == 0` if 0 does."
         )
-    try:
-        fits = torch.broadcast_shapes(mask.shape, scores_shape) == scores_shape
-    except RuntimeError:
-        fits = False
-    if not fits:
+    if broadcast(mask.shape, scores_shape) != tuple(scores_shape):
         raise ValueError(
             f"mask has shape {shape_of(mask)}, which does not broadcast to the scores' "
             f"{tuple(scores_shape)} (…, query, key); add the missing axes with "
@@ -91,16 +108,13 @@ def require_qkv(
             f"key axis ({keys.shape[-2]} against {values.shape[-2]}); every key "
             "carries one value: make both from the same tokens."
         )
-    try:
-        batch = torch.broadcast_shapes(
-            queries.shape[:-2], keys.shape[:-2], values.shape[:-2]
-        )
-    except RuntimeError:
+    batch = broadcast(queries.shape[:-2], keys.shape[:-2], values.shape[:-2])
+    if batch is None:
         raise ValueError(
             f"the leading axes of queries {shape_of(queries)}, keys {shape_of(keys)} "
             f"and values {shape_of(values)} do not match; give all three the same "
             "batch (and head) axes."
-        ) from None
+        )
     require_mask(mask, (*batch, queries.shape[-2], keys.shape[-2]))
 
 

@@ -38,6 +38,7 @@ with install_import_hook(names, "beartype.beartype"):
         metrics,
         online,
         portable,
+        muon,
         positions,
         recurrences,
         rnn,
@@ -202,6 +203,7 @@ def call_data() -> None:
         steps=2,
         progress=False,
     )
+    muon.orthogonalise(torch.randn(2, 3, 5, generator=generator))
 
 
 def takes_batch_and_generator(module: ModuleType) -> list:

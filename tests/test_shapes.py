@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from course_utils.shapes import shape_of
+from course_utils.shapes import broadcast, shape_of
 
 TESTS = Path(__file__).resolve().parent
 PACKAGE = TESTS.parent / "course_utils"
@@ -54,6 +54,28 @@ def test_a_wrong_shape_in_a_signature_fails(tmp_path, group, module, right, wron
     result = make_calls(tmp_path, group)
     assert result.returncode != 0
     assert "jaxtyping.TypeCheckError" in result.stderr
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(2, 3), (2, 3)],
+        [(2, 3), (2, 3), (2, 3)],
+        [(), (4, 1)],
+        [(1, 5), (4, 1), (3, 1, 1)],
+        [(2, 1), (2, 0)],
+        [(2, 3), (2, 4)],
+        [(2,), (3, 1), (4, 2)],
+        [(5,), (2, 1), (2, 6)],
+        [(0,), (2,)],
+    ],
+)
+def test_shapes_broadcast_as_pytorch_says(shapes):
+    try:
+        expected = tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError:
+        expected = None
+    assert broadcast(*shapes) == expected
 
 
 def test_shapes_are_written_as_tuples():

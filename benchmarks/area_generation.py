@@ -1,0 +1,112 @@
+"""Area 4: one generated token, by the length of the text before it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any, cast
+
+import torch
+
+from benchmarks.peer_gpt import ConcatenatingCache, PlainGPT, same_weights
+from benchmarks.rows import Row, made
+from benchmarks.tasks import Plan, Task
+from benchmarks.timing import Work, ratio_of
+from course_utils.transformer import GPT
+
+AREA = "generation"
+N_TOKENS, WIDTH, HEADS, LAYERS, MAX_LENGTH = 107, 384, 6, 6, 1152
+LENGTHS = (32, 128, 512, 1024)
+PEERS = {
+    "concatenated": "a cache that grows by torch.cat, in our model",
+    "plain": "a cache that grows by torch.cat, in nanoGPT's design",
+    "none": "no cache (nanoGPT's design)",
+}
+WHY = (
+    "For one text, reading 42 MB of weights is most of a step, and no cache changes "
+    "that. Slow checks of shapes were found and mended; what is left of our own is a "
+    "tenth of the step. With 8 texts at once the copy decides."
+)
+TARGETS = {"concatenated": {1024: 0.75}, "plain": {1024: 1.0}, "none": {1024: 0.05}}
+
+
+def without_gradients(work: Work) -> Work:
+    """The work, in inference mode."""
+
+    def inside() -> Any:
+        with torch.inference_mode():
+            return work()
+
+    return inside
+
+
+def works(length: int, texts: int = 1) -> dict[str, Work]:
+    """One step with our cache, with a concatenating one, and with none."""
+    torch.manual_seed(0)
+    tokens = torch.randint(N_TOKENS, (texts, length + 1))
+    ours = GPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
+    plain = PlainGPT(N_TOKENS, MAX_LENGTH, WIDTH, HEADS, LAYERS).eval()
+    same_weights(ours, plain)
+    growing = tuple(ConcatenatingCache() for _ in range(LAYERS))
+    with torch.inference_mode():
+        caches = ours.start(tokens[:, :length])
+        plain(tokens[:, :length], growing)
+    kept = [(cache.keys, cache.values) for cache in growing]
+
+    def preallocated() -> torch.Tensor:
+        for cache in caches:
+            cache.length = length
+        return ours.step(tokens[:, length], caches)[0]
+
+    def forget() -> None:
+        for cache, (keys, values) in zip(growing, kept):
+            cache.keys, cache.values = keys, values
+
+    def concatenated() -> torch.Tensor:
+        forget()
+        return ours.step(tokens[:, length], cast(Any, growing))[0]
+
+    def concatenated_plain() -> torch.Tensor:
+        forget()
+        return plain(tokens[:, length:], growing)[:, -1]
+
+    every = {"ours": preallocated, "concatenated": concatenated}
+    every |= {"plain": concatenated_plain, "none": lambda: plain.next_logits(tokens)}
+    return {name: without_gradients(work) for name, work in every.items()}
+
+
+def times(length: int, texts: int, plan: Plan) -> list[Row]:
+    """Rows of one length; with several texts at once, of the caches alone."""
+    work, baselines = works(length, texts), dict(PEERS)
+    if texts > 1:
+        del work["none"], baselines["none"]
+    measured = plan.times(work)
+    many = "" if texts == 1 else f", {texts} texts at once"
+    rows = [
+        made(
+            AREA,
+            "one token",
+            f"{length} tokens before it{many}",
+            ratio_of(measured["ours"], measured[name]),
+            TARGETS[name].get(length),
+            baseline,
+            rounds=plan.rounds,
+        )
+        for name, baseline in baselines.items()
+    ]
+    return [row if row.met else replace(row, note=WHY) for row in rows]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """One task for each length; a quick run takes the shortest and the longest."""
+    sizes = [(n, 1) for n in LENGTHS] + [(LENGTHS[-1], 8)]
+    if plan.quick:
+        sizes = [sizes[0], sizes[3]]
+    return [
+        Task(
+            f"generation, {n} tokens",
+            (0.1 + n / 2000) * plan.rounds,
+            partial(times, n, texts),
+        )
+        for n, texts in sizes
+    ]

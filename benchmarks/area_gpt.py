@@ -1,0 +1,114 @@
+"""Area 2: a training step of GPT, against nanoGPT's design and the matmul floor."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import NamedTuple
+
+import torch
+import torch.nn.functional as F
+
+from benchmarks.peer_gpt import PlainGPT, plain_adamw
+from benchmarks.rows import Row, made
+from benchmarks.tasks import Plan, Task, training_step
+from benchmarks.timing import Work, ratio_of
+from course_utils.training import adamw
+from course_utils.transformer import GPT
+
+AREA = "gpt"
+N_TOKENS = 107
+SIDE = 1024  # of the square matrices whose product measures the machine's best rate
+
+
+class Size(NamedTuple):
+    """A model, its batch, and what its step should reach."""
+
+    name: str
+    layers: int
+    width: int
+    heads: int
+    length: int
+    batch: int
+    step_target: float
+    floor_target: float
+    seconds: float
+    more: int = 1  # times the usual rounds, where a step is short and near its target
+
+    @property
+    def label(self) -> str:
+        return f"{self.layers} layers, width {self.width}, {self.batch} × {self.length}"
+
+
+SIZES = (
+    Size("small", 4, 128, 4, 128, 32, 1.00, 1.9, 1.5, more=2),
+    Size("large", 6, 384, 6, 256, 8, 0.98, 1.5, 7.0),
+)
+
+
+def operations(size: Size) -> int:
+    """Multiplications and additions that a step cannot do without.
+
+    Each matrix entry serves every token once forward and twice backward; a causal query
+    meets half of the keys, in two products forward and four backward.
+    """
+    tokens = size.batch * size.length
+    matrices = size.layers * 12 * size.width**2 + N_TOKENS * size.width
+    pairs = size.layers * size.width * size.length // 2
+    return 2 * 3 * tokens * matrices + 2 * 6 * tokens * pairs
+
+
+def works(size: Size) -> dict[str, Work]:
+    """Our step, nanoGPT's, and the product of two large matrices."""
+    torch.manual_seed(0)
+    tokens = torch.randint(N_TOKENS, (size.batch, size.length + 1))
+    read, following = tokens[:, :-1], tokens[:, 1:].flatten()
+    ours = GPT(N_TOKENS, size.length, size.width, size.heads, size.layers)
+    plain = PlainGPT(N_TOKENS, size.length, size.width, size.heads, size.layers)
+    a, b = torch.randn(2, SIDE, SIDE)
+    return {
+        "ours": training_step(
+            ours,
+            lambda: F.cross_entropy(ours(read)[0].flatten(0, 1), following),
+            adamw(ours, 1e-4, 0.1),
+        ),
+        "plain": training_step(
+            plain,
+            lambda: F.cross_entropy(plain(read).flatten(0, 1), following),
+            plain_adamw(plain, 1e-4),
+        ),
+        "product": lambda: a @ b,
+    }
+
+
+def times(size: Size, plan: Plan) -> list[Row]:
+    """Rows of one size."""
+    measured = plan.times(works(size), size.more)
+    rounds = size.more * plan.rounds
+    products = operations(size) / (2 * SIDE**3)
+    floor = [products * t for t in measured["product"]]
+    against = ratio_of(measured["ours"], measured["plain"])
+    over = ratio_of(measured["ours"], floor)
+    peer, best = "nanoGPT's design", "the matmul floor"
+    return [
+        made(
+            AREA,
+            "step",
+            size.label,
+            against,
+            size.step_target,
+            peer,
+            rounds=rounds,
+        ),
+        made(AREA, "step", size.label, over, size.floor_target, best, rounds=rounds),
+    ]
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """One task for each size; a quick run leaves the large one out."""
+    sizes = SIZES[:1] if plan.quick else SIZES
+    return [
+        Task(
+            f"GPT's step, {s.name}", s.seconds * s.more * plan.rounds, partial(times, s)
+        )
+        for s in sizes
+    ]

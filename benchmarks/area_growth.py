@@ -1,0 +1,121 @@
+"""Area 7: how the cost of a layer grows with the length n of what it reads.
+
+For each layer of chapter 15, forward and backward are measured at several lengths and
+n^p is fitted: a line through the logarithms, whose slope is p. Theory says 2 for the
+time of attention, 1 for the others, and 1 for the memory of all but the attention that
+stores its weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from benchmarks.memory import peak_bytes
+from benchmarks.rows import Row, made
+from benchmarks.tasks import Plan, Task, forward_backward
+from benchmarks.timing import Ratio, Work, summary
+from course_utils.attention import MultiHeadAttention
+
+AREA = "growth"
+WIDTH, HEADS = 64, 4
+LENGTHS, QUICK = (512, 1024, 2048, 4096), (256, 512, 1024)
+ABOVE = 0.15  # that a fitted exponent may lie above that of theory
+
+
+def attention(need_weights: bool) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """Our layer, step by step (all weights stored) or in one kernel."""
+    layer = MultiHeadAttention(WIDTH, HEADS)
+    return layer, lambda x: layer(x, causal=True, need_weights=need_weights)[0]
+
+
+def recurrent() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """A gated recurrent unit, one token after the other."""
+    layer = nn.GRU(WIDTH, WIDTH, batch_first=True)
+    return layer, lambda x: layer(x)[0]
+
+
+def from_chapter_15(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
+    """A layer of `course_utils.recurrences`."""
+    from course_utils import recurrences
+
+    layer = getattr(recurrences, name)(WIDTH)
+    return layer, layer
+
+
+# The layer, how to make it, and the exponents that theory gives its time and memory.
+LAYERS: dict[str, tuple[Callable, int, int]] = {
+    "attention, all weights stored": (partial(attention, True), 2, 2),
+    "attention, one fused kernel": (partial(attention, False), 2, 1),
+    "recurrent network (GRU)": (recurrent, 1, 1),
+}
+if importlib.util.find_spec("course_utils.recurrences") is not None:
+    LAYERS["convolution"] = (partial(from_chapter_15, "CausalConvolution"), 1, 1)
+    LAYERS["state space"] = (partial(from_chapter_15, "StateSpace"), 1, 1)
+
+
+def exponent(lengths: tuple[int, ...], costs: list[float]) -> float:
+    """The slope of the line through the logarithms: p, where cost = c n^p."""
+    if len(lengths) != len(costs) or len(set(lengths)) < 2 or min(costs) <= 0:
+        raise ValueError(
+            f"{len(lengths)} lengths and {len(costs)} costs, expected as many of both, "
+            "two or more lengths, and costs above 0."
+        )
+    x, y = [math.log(n) for n in lengths], [math.log(c) for c in costs]
+    mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
+    along = sum((a - mean_x) * (b - mean_y) for a, b in zip(x, y))
+    return along / sum((a - mean_x) ** 2 for a in x)
+
+
+def works(name: str, lengths: tuple[int, ...]) -> dict[str, Work]:
+    """Forward and backward through one layer at each length."""
+    torch.manual_seed(0)
+    layer, forward = LAYERS[name][0]()
+    return {
+        str(n): forward_backward(layer, forward, torch.randn(1, n, WIDTH))
+        for n in lengths
+    }
+
+
+def rows(name: str, lengths: tuple[int, ...], plan: Plan) -> list[Row]:
+    """Two rows of one layer: the exponents of its time and of its memory."""
+    _, in_time, in_memory = LAYERS[name]
+    work = works(name, lengths)
+    measured = plan.times(work)
+    by_round = zip(*(measured[str(n)] for n in lengths))
+    time = summary([exponent(lengths, list(costs)) for costs in by_round])
+    peak = exponent(lengths, [peak_bytes(work[str(n)]) for n in lengths])
+    size = f"n = {lengths[0]} … {lengths[-1]}"
+    found = []
+    for what, p, theory in (
+        ("time", time, in_time),
+        ("memory", Ratio(peak, peak, peak), in_memory),
+    ):
+        found.append(
+            made(
+                AREA,
+                f"{what} of {name}",
+                size,
+                p,
+                theory + ABOVE,
+                f"{theory} in theory",
+                unit="exponent",
+                rounds=plan.rounds if what == "time" else 1,
+            )
+        )
+    return found
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """One task for each layer; a quick run reads shorter texts."""
+    lengths = QUICK if plan.quick else LENGTHS
+    seconds = (0.3 if plan.quick else 2.0) * plan.rounds
+    return [
+        Task(f"growth, {name}", seconds, partial(rows, name, lengths))
+        for name in LAYERS
+    ]
