@@ -45,6 +45,7 @@ def linear_scan(
     """
     require_scan(decay, added, chunk)
     n_tokens = added.shape[1]
+    chunk = min(chunk, n_tokens)
     missing = -n_tokens % chunk
     parts = [F.pad(x, (0, 0, 0, missing)) for x in (decay, added)]
     decays, states = scan_by_doubling(*(x.unflatten(1, (-1, chunk)) for x in parts))
