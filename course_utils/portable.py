@@ -13,18 +13,18 @@ import binascii
 import json
 from collections.abc import Mapping
 from importlib.resources import files
-from typing import Any, TypeVar
+from typing import Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from course_utils.blocks import EncoderBlock
 from course_utils.shapes import Float, shape_of
 from course_utils.transformer import Transformer
 
 FORMAT = "course_utils transformer 1"
 LARGEST = 127  # the largest whole number that a signed byte and its negative hold
-Model = TypeVar("Model", bound=nn.Module)
 
 
 def quantise(
@@ -69,13 +69,13 @@ def sizes_of(model: Transformer) -> dict[str, int]:
             f"got {type(model).__name__}, expected a `Transformer` with norm='pre': "
             "the one order of norm and sum that the page computes."
         )
-    first = model.encoder.blocks[0]
+    first = cast(EncoderBlock, model.encoder.blocks[0])
     return {
         "n_source": model.source_embedding.num_embeddings,
         "n_target": model.target_embedding.num_embeddings,
         "d_model": model.source_embedding.embedding_dim,
         "n_heads": model.n_heads,
-        "d_hidden": first.feed_forward.wide.out_features,  # type: ignore[union-attr]
+        "d_hidden": first.feed_forward.wide.out_features,
         "n_layers": len(model.encoder.blocks),
         "max_length": model.max_length,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -91,7 +91,8 @@ def operated(
             f"got heads_off={list(heads_off)} and no_positions={list(no_positions)}, "
             f"expected heads from `heads_of(model)` and sides from {SIDES}."
         )
-    copy = Placeless(**sizes_of(model))
+    sizes: dict[str, Any] = dict(sizes_of(model))
+    copy = Placeless(**sizes)
     copy.without = frozenset(no_positions)
     copy.load_state_dict(model.state_dict())
     width = model.source_embedding.embedding_dim // model.n_heads

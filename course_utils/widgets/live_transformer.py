@@ -116,7 +116,7 @@ def live_transformer(
     source, target = vocabularies
     require_fit(name, packed, vocabularies, examples)
     sizes, file_text = packed["sizes"], as_text(packed)
-    data = {
+    data: dict[str, Any] = {
         "name": name,
         "source": list(source.tokens),
         "target": list(target.tokens),
