@@ -18,8 +18,8 @@ from torch import Tensor, nn
 
 from benchmarks.memory import peak_bytes
 from benchmarks.rows import Row, made
-from benchmarks.tasks import Plan, Task, forward_backward
-from benchmarks.timing import Ratio, Work, summary
+from benchmarks.tasks import ForwardBackward, Plan, Task
+from benchmarks.timing import Ratio, summary
 from course_utils.attention import MultiHeadAttention
 
 AREA = "growth"
@@ -72,12 +72,12 @@ def exponent(lengths: tuple[int, ...], costs: list[float]) -> float:
     return along / sum((a - mean_x) ** 2 for a in x)
 
 
-def works(name: str, lengths: tuple[int, ...]) -> dict[str, Work]:
+def works(name: str, lengths: tuple[int, ...]) -> dict[str, ForwardBackward]:
     """Forward and backward through one layer at each length."""
     torch.manual_seed(0)
     layer, forward = LAYERS[name][0]()
     return {
-        str(n): forward_backward(layer, forward, torch.randn(1, n, WIDTH))
+        str(n): ForwardBackward(layer, forward, torch.randn(1, n, WIDTH))
         for n in lengths
     }
 
@@ -89,7 +89,7 @@ def rows(name: str, lengths: tuple[int, ...], plan: Plan) -> list[Row]:
     measured = plan.times(work)
     by_round = zip(*(measured[str(n)] for n in lengths))
     time = summary([exponent(lengths, list(costs)) for costs in by_round])
-    peak = exponent(lengths, [peak_bytes(work[str(n)]) for n in lengths])
+    peak = exponent(lengths, [peak_bytes(w, w.clear) for w in work.values()])
     size = f"n = {lengths[0]} … {lengths[-1]}"
     found = []
     for what, p, theory in (
