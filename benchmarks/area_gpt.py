@@ -94,7 +94,7 @@ def times(size: Size, plan: Plan) -> list[Row]:
     products = operations(size) / (2 * SIDE**3)
     measured[FLOOR] = [products * t for t in measured[FLOOR]]
     same, lean = PEERS
-    targets = {same: size.step_target, lean: None, FLOOR: size.floor_target}
+    targets = {same: size.step_target, lean: 1.05, FLOOR: size.floor_target}
     return [
         made(
             AREA,
