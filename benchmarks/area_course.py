@@ -31,8 +31,8 @@ LINKED = re.compile(r'(?:src|href)="([^"#?:]+\.(?:css|js|svg|png|woff2))')
 
 
 CLOCK = (
-    "Seconds of chapters are the clock's, from the last `make book`: they count whatever "
-    "else the machine did."
+    "Seconds of chapters are the clock's, from the last `make book`: they count "
+    "whatever else the machine did."
 )
 
 
