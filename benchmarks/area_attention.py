@@ -9,8 +9,8 @@ import torch
 from benchmarks.memory import peak_bytes
 from benchmarks.peer_attention import PEERS, Naive, same_weights
 from benchmarks.rows import Row, made
-from benchmarks.tasks import Plan, Task, forward_backward
-from benchmarks.timing import Ratio, Work, ratio_of
+from benchmarks.tasks import ForwardBackward, Plan, Task
+from benchmarks.timing import Ratio, ratio_of
 from course_utils.attention import MultiHeadAttention
 
 AREA = "attention"
@@ -20,15 +20,15 @@ TIME_TARGET, MEMORY_TARGET = 1.05, 1.05
 NAIVE_MEMORY_TARGET = 0.07  # at 4096 tokens
 
 
-def works(length: int) -> dict[str, Work]:
+def works(length: int) -> dict[str, ForwardBackward]:
     """Our layer and each peer's on the same input, with the same weights."""
     torch.manual_seed(0)
     ours = MultiHeadAttention(WIDTH, HEADS)
     x = torch.randn(max(1, 1024 // length), length, WIDTH)
-    found = {"ours": forward_backward(ours, lambda x: ours(x, causal=True)[0], x)}
+    found = {"ours": ForwardBackward(ours, lambda x: ours(x, causal=True)[0], x)}
     for name, design in PEERS.items():
         peer = same_weights(ours, design(WIDTH, HEADS))
-        found[name] = forward_backward(peer, peer, x)
+        found[name] = ForwardBackward(peer, peer, x)
     return found
 
 
@@ -51,7 +51,7 @@ def times(length: int, plan: Plan) -> list[Row]:
 
 def memory(length: int, plan: Plan) -> list[Row]:
     """Rows of the peak memory at one length; it is counted, so there is no spread."""
-    peaks = {name: peak_bytes(work) for name, work in works(length).items()}
+    peaks = {name: peak_bytes(work, work.clear) for name, work in works(length).items()}
     rows = []
     for name, design in PEERS.items():
         ratio = peaks["ours"] / peaks[name]

@@ -7,26 +7,22 @@ on the machine and not on what else it does, as the operating system's own figur
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.timing import Work
 
-TIMES = 3  # that the work is counted
 
-
-def peak_bytes(work: Work) -> int:
+def peak_bytes(work: Work, clear: Callable[[], None] = lambda: None) -> int:
     """The most memory that the work holds at once.
 
-    What it releases of an earlier call is now and then counted as its own, and lowers
-    the sum: the highest of a few counts is the right one.
+    It runs twice, and the second time counts; `clear` releases before it what the first
+    left behind: a release in the middle would be counted now and then.
     """
     work()
-    return max(counted(work) for _ in range(TIMES))
-
-
-def counted(work: Work) -> int:
-    """Run the work once, and add up what it takes and gives back."""
+    clear()
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as seen:
         work()
     changes = [

@@ -1,7 +1,8 @@
 """Peers' designs of a language model, re-created from what they do.
 
-`PlainGPT` is nanoGPT's design (Karpathy 2022): pre-norm blocks without biases, one
-fused projection for queries, keys and values, the fused kernel, a tied output layer.
+`PlainGPT` is nanoGPT's design (Karpathy 2022): pre-norm blocks, with biases as in GPT-2
+or, as in its recipes, without; one fused projection for queries, keys and values, the
+fused kernel, a tied output layer.
 Its generation has no cache. `ConcatenatingCache` is the design of most libraries: keys
 and values grow by `torch.cat`.
 """
@@ -18,14 +19,15 @@ from course_utils.transformer import GPT
 
 
 class PlainNorm(nn.Module):
-    """Layer norm with a scale and no shift."""
+    """Layer norm with a scale and, if asked, a shift."""
 
-    def __init__(self, width: int):
+    def __init__(self, width: int, bias: bool):
         super().__init__()
         self.scale = nn.Parameter(torch.ones(width))
+        self.shift = nn.Parameter(torch.zeros(width)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.layer_norm(x, self.scale.shape, self.scale, None, 1e-5)
+        return F.layer_norm(x, self.scale.shape, self.scale, self.shift, 1e-5)
 
 
 class ConcatenatingCache:
@@ -51,14 +53,14 @@ class ConcatenatingCache:
 class PlainBlock(nn.Module):
     """One block, everything written out in its `forward`."""
 
-    def __init__(self, width: int, heads: int):
+    def __init__(self, width: int, heads: int, bias: bool):
         super().__init__()
         self.heads = heads
-        self.norm_1, self.norm_2 = PlainNorm(width), PlainNorm(width)
-        self.qkv = nn.Linear(width, 3 * width, bias=False)
-        self.out = nn.Linear(width, width, bias=False)
-        self.up = nn.Linear(width, 4 * width, bias=False)
-        self.down = nn.Linear(4 * width, width, bias=False)
+        self.norm_1, self.norm_2 = PlainNorm(width, bias), PlainNorm(width, bias)
+        self.qkv = nn.Linear(width, 3 * width, bias=bias)
+        self.out = nn.Linear(width, width, bias=bias)
+        self.up = nn.Linear(width, 4 * width, bias=bias)
+        self.down = nn.Linear(4 * width, width, bias=bias)
         self.drop = nn.Dropout(0.0)
 
     def forward(self, x: Tensor, cache: ConcatenatingCache | None = None) -> Tensor:
@@ -78,18 +80,28 @@ class PlainGPT(nn.Module):
     """nanoGPT's design: learned positions, blocks, norm, a tied output layer."""
 
     def __init__(
-        self, n_tokens: int, max_length: int, width: int, heads: int, layers: int
+        self,
+        n_tokens: int,
+        max_length: int,
+        width: int,
+        heads: int,
+        layers: int,
+        bias: bool = False,
     ):
         super().__init__()
         self.max_length = max_length
         self.tokens = nn.Embedding(n_tokens, width)
         self.places = nn.Embedding(max_length, width)
         self.drop = nn.Dropout(0.0)
-        self.blocks = nn.ModuleList(PlainBlock(width, heads) for _ in range(layers))
-        self.norm = PlainNorm(width)
+        self.blocks = nn.ModuleList(
+            PlainBlock(width, heads, bias) for _ in range(layers)
+        )
+        self.norm = PlainNorm(width, bias)
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
         for name, p in self.named_parameters():
             if name.endswith(("out.weight", "down.weight")):
                 nn.init.normal_(p, std=0.02 / (2 * layers) ** 0.5)
@@ -126,10 +138,10 @@ def plain_adamw(model: nn.Module, lr: float = 1e-3) -> torch.optim.AdamW:
 
 @torch.no_grad()
 def same_weights(ours: GPT, plain: PlainGPT) -> PlainGPT:
-    """Copy our weights into nanoGPT's design; our biases, which it lacks, must be 0."""
+    """Copy our weights into nanoGPT's design; our biases, not copied, must be 0."""
     if any(p.any() for name, p in ours.named_parameters() if name.endswith("bias")):
         raise ValueError(
-            "our model has biases other than 0, and nanoGPT's design has none; copy "
+            "our model has biases other than 0, which nanoGPT's design may lack; copy "
             "before training."
         )
     plain.tokens.weight.copy_(ours.embedding.weight)

@@ -59,15 +59,20 @@ def training_step(
     return step
 
 
-def forward_backward(
-    model: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor
-) -> Work:
+class ForwardBackward:
     """Forward and backward through one layer, its input's gradient included."""
-    x = x.detach().requires_grad_()
 
-    def step() -> None:
-        model.zero_grad()
-        x.grad = None
-        forward(x).sum().backward()
+    def __init__(
+        self, model: nn.Module, forward: Callable[[Tensor], Tensor], x: Tensor
+    ):
+        self.model, self.forward = model, forward
+        self.x = x.detach().requires_grad_()
 
-    return step
+    def clear(self) -> None:
+        """Let all gradients go."""
+        self.model.zero_grad()
+        self.x.grad = None
+
+    def __call__(self) -> None:
+        self.clear()
+        self.forward(self.x).sum().backward()

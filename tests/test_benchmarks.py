@@ -302,14 +302,23 @@ def test_an_attention_that_is_no_peer_is_refused():
         same_weights(MultiHeadAttention(4, 2), torch.nn.Linear(4, 4))
 
 
+def count(model: torch.nn.Module, ending: str = "") -> int:
+    named = model.named_parameters()
+    return sum(p.numel() for name, p in named if name.endswith(ending))
+
+
 def small_models() -> tuple[GPT, PlainGPT]:
     torch.manual_seed(0)
     ours = GPT(11, 9, d_model=12, n_heads=3, n_layers=2)
     return ours, same_gpt(ours, PlainGPT(11, 9, 12, 3, 2))
 
 
-def test_nanogpts_design_computes_our_logits():
-    ours, plain = small_models()
+@pytest.mark.parametrize("bias", [False, True])
+def test_nanogpts_design_computes_our_logits(bias):
+    ours, _ = small_models()
+    plain = same_gpt(ours, PlainGPT(11, 9, 12, 3, 2, bias=bias))
+    extra = 1 - bias  # the biases of ours
+    assert count(ours) - count(plain) == extra * count(ours, "bias")
     tokens = torch.randint(11, (2, 7))
     expected = ours(tokens)[0]
     torch.testing.assert_close(plain(tokens), expected, rtol=1e-4, atol=1e-5)
