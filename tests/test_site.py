@@ -130,10 +130,8 @@ FAULTS = r"""() => {
 
 
 def lay_out(page: Page) -> None:
-    """Lay out the whole page, also what is far from the screen, and measure it."""
-    everything = ".bd-article section > * { content-visibility: visible !important }"
-    page.add_style_tag(content=everything)
-    page.evaluate("letScrollersBeReached()")
+    """Wait until what is far from the screen is laid out and measured, too."""
+    page.evaluate("layOutTheRest()")
 
 
 def axe_faults(page: Page, rules: list[str] | None = None) -> list[str]:

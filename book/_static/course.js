@@ -1,28 +1,29 @@
-// What scrolls sideways inside its box can be reached and scrolled by keyboard. Boxes are
-// measured in small portions while nothing else happens: measuring lays them out.
-const whenIdle = window.requestIdleCallback
-  || ((work) => setTimeout(() => work({ timeRemaining: () => 8 }), 30));
-let round = 0;
-function letScrollersBeReached() {
-  const boxes = [...document.querySelectorAll(
-    "div.math, .pst-scrollable-table-container, .bd-article pre")];
-  const own = ++round;  // a later call takes over
-  return new Promise((done) => {
-    const portion = (deadline) => {
-      while (own === round && boxes.length && deadline.timeRemaining() > 1) {
-        const box = boxes.shift();
-        const scrolls = box.scrollWidth > box.clientWidth + 1;
-        if (scrolls) box.tabIndex = 0;
-        else box.removeAttribute("tabindex");
-      }
-      if (own === round && boxes.length) whenIdle(portion);
-      else done();
-    };
-    whenIdle(portion);
-  });
+// The stylesheet leaves what is far from the screen for later (`content-visibility`), so
+// that a page of ten thousand elements is there at once. When nothing else happens the
+// rest is laid out, some blocks at a time, and what scrolls sideways inside its box is
+// made reachable by keyboard.
+const whenIdle = window.requestIdleCallback || ((work) => setTimeout(work, 30));
+const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
+const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre";
+const AT_A_TIME = 12;
+
+function letBeReached(box) {
+  if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  else box.removeAttribute("tabindex");
 }
-addEventListener("load", letScrollersBeReached);
-addEventListener("resize", letScrollersBeReached);
+async function layOutTheRest() {
+  const blocks = [...document.querySelectorAll(BLOCKS)];
+  while (blocks.length) {
+    await new Promise(whenIdle);
+    for (const block of blocks.splice(0, AT_A_TIME)) {
+      block.style.contentVisibility = "visible";
+      if (block.matches(BOXES)) letBeReached(block);
+      block.querySelectorAll(BOXES).forEach(letBeReached);
+    }
+  }
+}
+addEventListener("load", layOutTheRest);
+addEventListener("resize", () => document.querySelectorAll(BOXES).forEach(letBeReached));
 // A page opened from a file may not read other pages, as search summaries do.
 if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS) {
   DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
