@@ -53,7 +53,7 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
         )
     ((n_layers, n_heads),) = layers_and_heads
     labels = [
-        f"{i + 1}. {shorten(' '.join(source), 24, placeholder=' …')}"
+        f"{i + 1}. {shorten(' '.join(source), 20, placeholder=' …')}"
         for i, (source, _, _) in enumerate(sentences)
     ]
     most = max(max(len(s["read"]), len(s["written"])) for s in shown)
