@@ -180,6 +180,16 @@ def table(rows: list[Row]) -> str:
     return "\n".join(text).replace("**", "").strip()
 
 
+def page_cells(row: Row) -> list[str]:
+    """What the page says of a row: the numbers first, for narrow screens."""
+    what, size, against, ratio, spread, target, met = cells(row)
+    numbers = [f"{ratio} {spread}", target]
+    if met == "**no**":
+        numbers = [f"**{part}**" for part in numbers]
+    numbers = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in numbers]
+    return [*numbers, f"{what}, {size}", against]
+
+
 def markdown(rows: list[Row]) -> str:
     """The rows as one Markdown table for each area."""
     text = []
@@ -187,9 +197,9 @@ def markdown(rows: list[Row]) -> str:
         mine = [row for row in rows if row.area == area]
         if not mine:
             continue
-        text += [f"### {title}", "", "| " + " | ".join(HEAD) + " |"]
-        text += ["|---|---|---|--:|--:|--:|---|"]
-        text += ["| " + " | ".join(cells(row)) + " |" for row in mine]
+        text += [f"### {title}", "", "| ratio | target | what | against |"]
+        text += ["|---|---|---|---|"]
+        text += ["| " + " | ".join(page_cells(row)) + " |" for row in mine]
         notes = dict.fromkeys(row.note for row in mine if row.note)
         text += [""] + [f"{note}\n" for note in notes]
     return "\n".join(text).strip() + "\n"

@@ -175,8 +175,15 @@ def test_the_table_has_a_line_for_each_row_and_its_verdict():
 
 def test_the_markdown_has_a_column_for_each_heading():
     lines = markdown([ROW, replace(ROW, area="loss", note="Why.")]).splitlines()
-    assert {line.count("|") for line in lines if line.startswith("|")} == {8}
+    assert {line.count("|") for line in lines if line.startswith("|")} == {5}
     assert "Why." in lines
+
+
+def test_the_markdown_shows_what_is_over_its_target():
+    met, over = markdown([ROW, replace(ROW, ratio=1.2)]).splitlines()[4:6]
+    space = "\N{NO-BREAK SPACE}"
+    assert met.startswith(f"| 0.90{space}±{space}0.020 | ≤{space}1.00 | step, small |")
+    assert over.startswith(f"| **1.20{space}±{space}0.020** | **≤{space}1.00** |")
 
 
 def test_ratios_are_rounded_to_what_they_can_tell():
