@@ -29,10 +29,7 @@ setup: ## make .venv and install the exact pins (done by the others when needed)
 		cat requirements.txt pyproject.toml > $(VENV)/.installed; \
 	fi
 
-setup-colighthouse: book ## marks for speed and accessibility (needs npm and Chromium)
-	@$(RUN) tools.lighthouse
-
-lab: setup ## make .venv-colab with the versions that Colab has
+setup-colab: setup ## make .venv-colab with the versions that Colab has
 	@$(RUN) tools.colab
 
 book: setup ## execute what changed and build the site in _build/html
