@@ -140,7 +140,7 @@ class SpatialAttention(nn.Module):
 class SqueezeExcite(nn.Module):
     """Scale every channel of a map by a gate that depends on the whole image.
 
-    Squeeze z_c = mean of channel c; excite g = sigmoid(W_2 relu(W_1 z)), one gate in
+    Squeeze z_c = mean of channel c; excite g = sigmoid(relu(z W_1) W_2), one gate in
     (0, 1) for each channel. Returns g_c f_c and the gates. Taught in chapter 14.
     """
 

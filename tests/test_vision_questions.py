@@ -59,8 +59,36 @@ def renormalised(scores, seen):
     return powers / powers.sum(-1, keepdim=True).clamp_min(1e-30)
 
 
-def unscaled(words, patches, w_q, w_k, w_v, seen):
-    return ask(words, patches, w_q * w_q.shape[1] ** 0.5, w_k, w_v, seen, renormalised)
+def rescaled(factor):
+    """Scores `factor(d, d_k)` times as large as they ought to be."""
+
+    def answer(words, patches, w_q, w_k, w_v, seen):
+        w_q = w_q * factor(*w_q.shape)
+        return ask(words, patches, w_q, w_k, w_v, seen, renormalised)
+
+    return answer
+
+
+def unfolded_only(images, size):
+    """Cut by `unfold`, and flattened with the channel axis still in front."""
+    windows = images.unfold(2, size, size).unfold(3, size, size)
+    return windows.reshape(len(images), -1, images.shape[1] * size * size)
+
+
+def strips(patches, size, n_rows):
+    """Split the axes, bring the channel in front, and flatten too early."""
+    batch, count, width = patches.shape
+    columns, channels = count // n_rows, width // (size * size)
+    split = patches.view(batch, n_rows, columns, channels, size, size)
+    laid = split.permute(0, 3, 1, 2, 4, 5)
+    return laid.reshape(batch, channels, n_rows * size, columns * size)
+
+
+def channels_from_the_tokens(patches, size, n_rows):
+    batch, count, width = patches.shape
+    columns, channels = count // n_rows, width // (size * size)
+    split = patches.reshape(batch, channels, n_rows, columns, size, size)
+    return split.transpose(3, 4).reshape(batch, channels, n_rows * size, -1)
 
 
 WRONG = [
@@ -83,6 +111,26 @@ WRONG = [
     ("14.1", "patches_last", lambda im, s: F.unfold(im, s, stride=s)),
     ("14.1", "patches_not_flattened", lambda im, s: by_squares(im, s, lambda p: p)),
     (
+        "14.1",
+        "size_as_count",
+        lambda im, s: torch.stack(
+            [
+                strip.flatten(1)
+                for band in im.chunk(s, dim=2)
+                for strip in band.chunk(s, dim=3)
+            ],
+            dim=1,
+        ),
+    ),
+    ("14.1", "channel_stays_in_front", unfolded_only),
+    (
+        "14.1",
+        "one_channel_a_token",
+        lambda im, s: torch.cat([by_squares(c, s) for c in im.split(1, dim=1)], dim=1),
+    ),
+    ("14.2", "not_interleaved", strips),
+    ("14.2", "channels_split_first", channels_from_the_tokens),
+    (
         "14.2",
         "reshaped",
         lambda p, s, n: by_fold(p, s, n) * 0 + p.view(by_fold(p, s, n).shape),
@@ -103,6 +151,36 @@ WRONG = [
         "14.3",
         "no_relu",
         lambda f, a, b: scale(f, gates_of(f, a, b, middle=lambda z: z)),
+    ),
+    (
+        "14.3",
+        "sigmoid_between",
+        lambda f, a, b: scale(f, gates_of(f, a, b, middle=torch.sigmoid)),
+    ),
+    (
+        "14.3",
+        "relu_first",
+        lambda f, a, b: scale(
+            f,
+            gates_of(
+                f, a, b, lambda g: g.mean((2, 3)).clamp_min(0), middle=lambda z: z
+            ),
+        ),
+    ),
+    (
+        "14.3",
+        "relu_before_the_sigmoid",
+        lambda f, a, b: scale(
+            f, gates_of(f, a, b, last=lambda z: z.clamp_min(0).sigmoid())
+        ),
+    ),
+    (
+        "14.3",
+        "map_added_again",
+        lambda f, a, b: (
+            f * (1 + gates_of(f, a, b)[..., None, None]),
+            gates_of(f, a, b),
+        ),
     ),
     (
         "14.3",
@@ -146,12 +224,30 @@ WRONG = [
         "blocked_row_uniform",
         with_weights(lambda s, m: torch.where(m, s, torch.tensor(-1e10)).softmax(2)),
     ),
-    ("14.4", "no_scale", unscaled),
+    ("14.4", "no_scale", rescaled(lambda d, d_k: d_k**0.5)),
+    ("14.4", "root_of_d", rescaled(lambda d, d_k: (d_k / d) ** 0.5)),
+    ("14.4", "no_root", rescaled(lambda d, d_k: d_k**-0.5)),
+    ("14.4", "mask_added", with_weights(lambda s, m: (s + m.float()).softmax(2))),
+    (
+        "14.4",
+        "blocked_row_nan",
+        with_weights(lambda s, m: s.exp() * m / (s.exp() * m).sum(2, keepdim=True)),
+    ),
     ("14.5", "class_token_forgotten", lambda: (24, 192, 24 * 24, 16)),
     ("14.5", "channels_forgotten", lambda: [24, 8 * 8, 625, 16]),
     ("14.5", "factor_of_tokens", lambda: (24, 192, 625, torch.tensor(4))),
     ("14.5", "square_image", lambda: (36, 192, 37**2, 16)),
     ("14.5", "scores_not_pairs", lambda: (24.0, 192, 25, 16)),
+    ("14.5", "class_token_is_no_patch", lambda: (25, 192, 625, 16)),
+    ("14.5", "patches_of_the_last_question", lambda: (24, 192, 97 * 97, 16)),
+    ("14.5", "patches_of_the_last_question", lambda: (8 * 12, 192, 97 * 97, 16)),
+    ("14.5", "width_of_the_image", lambda: (24, 3 * 32 * 48, 625, 16)),
+    ("14.5", "scores_times_width", lambda: (24, 192, 25 * 25 * 192, 16)),
+    ("14.5", "factor_is_a_count", lambda: (24, 192, 625, 96 * 96)),
+    ("14.5", "factor_with_class_token", lambda: (24, 192, 625, 97**2 / 25**2)),
+    ("14.5", "factor_turned_round", lambda: (24, 192, 625, 24**2 / 96**2)),
+    ("14.6", "donor_of_the_first_test", lambda: (7, 7, 5, 7)),
+    ("14.6", "donor_of_the_first_test", lambda: (7, 7, 7, 8)),
     ("14.6", "answer_of_the_old_strip", lambda: (7, 5, 5, 8)),
     ("14.6", "selection_brings_the_digit", lambda: (7, 7, 8, 8)),
     ("14.6", "answer_stays_at_home", lambda: (7, 7, 5, 5)),

@@ -48,10 +48,16 @@ def patches_ask(
     return weights @ (x @ w_v), weights
 
 
-def unscaled(
-    x: Tensor, y: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, seen: Tensor
-) -> Pair:
-    return ask_image(x, y, w_q * math.sqrt(w_k.shape[1]), w_k, w_v, seen)
+def scaled_by(divisor: Any) -> Any:
+    """Answer with scores divided by `divisor(d, d_k)` in place of the root of d_k."""
+
+    def wrong(
+        x: Tensor, y: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, seen: Tensor
+    ) -> Pair:
+        d, d_k = w_k.shape
+        return ask_image(x, y, w_q * (math.sqrt(d_k) / divisor(d, d_k)), w_k, w_v, seen)
+
+    return wrong
 
 
 def filled(scores: Tensor, mask: Tensor, value: float) -> Tensor:
@@ -121,9 +127,15 @@ ASK = Question(
             ask_with(lambda s, m: torch.softmax(s * m, dim=-1)),
         ),
         Mistake(
+            "mask_added",
+            "the mask is added to the scores as 0 and 1: hidden patches get a little "
+            "less weight, not none",
+            ask_with(lambda s, m: torch.softmax(s + m, dim=-1)),
+        ),
+        Mistake(
             "blocked_row_nan",
-            "right as long as something may be seen; where all scores are minus "
-            "infinity the softmax divides zero by zero: such a row is to be zeros",
+            "right as long as something may be seen; where all is hidden, zero is "
+            "divided by zero and gives NaN: such a row is to be zeros",
             ask_with(lambda s, m: filled(s, m, -torch.inf)),
         ),
         Mistake(
@@ -136,7 +148,18 @@ ASK = Question(
             "no_scale",
             "the scores are not divided by √d_k, the root of the width that queries "
             "and keys share",
-            unscaled,
+            scaled_by(lambda d, d_k: 1),
+        ),
+        Mistake(
+            "root_of_d",
+            "the scores are divided by √d, the width of the words: take the width of "
+            "what is multiplied, queries and keys",
+            scaled_by(lambda d, d_k: math.sqrt(d)),
+        ),
+        Mistake(
+            "no_root",
+            "the scores are divided by d_k itself: it is the root of it",
+            scaled_by(lambda d, d_k: d_k),
         ),
         Mistake(
             "over_the_words",
@@ -214,6 +237,22 @@ COST = Question(
             number_is(0, 192, 1536, 4608),
         ),
         Mistake(
+            "class_token_is_no_patch",
+            "`tokens` counts a class token: here only the patches are asked for",
+            with_cost(0, 25),
+            number_is(0, 25),
+        ),
+        Mistake(
+            "patches_of_the_last_question",
+            "`tokens` or `scores` is that of patches of 4 by 4: only `factor` is about "
+            "those",
+            with_cost(0, 96),
+            lambda args, value: (
+                number_is(0, 96, 97)(args, value)
+                or number_is(2, 9216, 9409)(args, value)
+            ),
+        ),
+        Mistake(
             "channels_forgotten",
             "`width` counts the pixels of a patch: each pixel has a number in every "
             "channel",
@@ -225,6 +264,13 @@ COST = Question(
             "`width` takes one side of the patch: a patch is a square of pixels",
             with_cost(1, 24),
             number_is(1, 24, 8),
+        ),
+        Mistake(
+            "width_of_the_image",
+            "`width` counts the numbers of the whole image: a token holds those of one "
+            "patch",
+            with_cost(1, 4608),
+            number_is(1, 4608),
         ),
         Mistake(
             "class_token_forgotten",
@@ -245,6 +291,32 @@ COST = Question(
             "`scores` counts tokens: every token is compared with every token",
             with_cost(2, 25),
             number_is(2, 24, 25, 300, 325),
+        ),
+        Mistake(
+            "scores_times_width",
+            "`scores` multiplies by the width of the tokens: a score is one number for "
+            "a pair of tokens, however wide they are",
+            with_cost(2, 120_000),
+            number_is(2, 120_000, 110_592),
+        ),
+        Mistake(
+            "factor_is_a_count",
+            "`factor` is the new number of scores: divide it by the old one",
+            with_cost(3, 9216),
+            number_is(3, 9216, 9409),
+        ),
+        Mistake(
+            "factor_with_class_token",
+            "`factor` counts a class token: it is asked for the patches alone",
+            with_cost(3, (97 / 25) ** 2),
+            lambda args, value: abs(float(value[3]) - (97 / 25) ** 2) < 0.1,
+        ),
+        Mistake(
+            "factor_turned_round",
+            "`factor` is below one: smaller patches are more patches, and the number "
+            "of scores grows",
+            with_cost(3, 1 / 16),
+            lambda args, value: 0 < float(value[3]) < 1,
         ),
         Mistake(
             "factor_of_tokens",
@@ -318,6 +390,15 @@ SWAP = Question(
             "answer, it comes along with them, from the image that made them",
             with_named(3, 5),
             number_is(3, 5),
+        ),
+        Mistake(
+            "donor_of_the_first_test",
+            "the first test is answered again: the donor is another image, with other "
+            "digits, and asks for the same channel as the image itself",
+            with_named(3, 7),
+            lambda args, value: (
+                number_is(2, 7)(args, value) or number_is(3, 7)(args, value)
+            ),
         ),
         Mistake(
             "another_channel",

@@ -34,6 +34,14 @@ def dilated(images: Tensor, size: int) -> Tensor:
     return rearrange(images, "b c (y r) (x q) -> b (r q) (c y x)", y=size, x=size)
 
 
+def size_as_count(images: Tensor, size: int) -> Tensor:
+    return rearrange(images, "b c (r y) (q x) -> b (r q) (c y x)", r=size, q=size)
+
+
+def channel_stays_in_front(images: Tensor, size: int) -> Tensor:
+    return cut("b c r q y x")(images, size).reshape(patchify(images, size).shape)
+
+
 def draw_images(channels: int) -> Any:
     def draw(rng: np.random.Generator) -> list[Args]:
         cases: list[Args] = []
@@ -112,6 +120,25 @@ PATCHIFY = Question(
             "the patches are cut, but still pictures: a token is one row of numbers",
             cut("b (r q) c y x"),
         ),
+        Mistake(
+            "size_as_count",
+            "`size` is used as the number of patches along a side: it is the number of "
+            "pixels along the side of a patch",
+            size_as_count,
+        ),
+        Mistake(
+            "channel_stays_in_front",
+            "right for one channel; with three, the first tokens hold nothing but the "
+            "first channel: move the channel axis behind the two axes that count the "
+            "patches before you flatten",
+            channel_stays_in_front,
+        ),
+        Mistake(
+            "one_channel_a_token",
+            "right for one channel; with three, every channel makes tokens of its own: "
+            "a token is to hold the numbers of all channels of its patch",
+            cut("b (c r q) (y x)"),
+        ),
     ),
 )
 
@@ -135,6 +162,16 @@ def lay(source: str, target: str = "b c (r y) (q x)") -> Any:
 
 def reshaped(patches: Tensor, size: int, n_rows: int) -> Tensor:
     return patches.reshape(unpatchify(patches, size, n_rows).shape)
+
+
+def not_interleaved(patches: Tensor, size: int, n_rows: int) -> Tensor:
+    strips = lay("(r q) (c y x)", "b c (r q y x)")(patches, size, n_rows)
+    return strips.reshape(unpatchify(patches, size, n_rows).shape)
+
+
+def channels_split_first(patches: Tensor, size: int, n_rows: int) -> Tensor:
+    layout, c = "b (c r q y x) -> b c (r y) (q x)", patches.shape[2] // size**2
+    return rearrange(patches.flatten(1), layout, c=c, r=n_rows, y=size, x=size)
 
 
 def rows_for_columns(patches: Tensor, size: int, n_rows: int) -> Tensor:
@@ -208,6 +245,19 @@ UNPATCHIFY = Question(
             "sides_exchanged",
             "height and width have changed places: the image lies on its side",
             lambda p, s, n: unpatchify(p, s, n).mT,
+        ),
+        Mistake(
+            "not_interleaved",
+            "one patch is written out after the other, as a strip: before you flatten, "
+            "the pixels' row belongs right behind the patches' row, and the pixels' "
+            "column behind the patches' column",
+            not_interleaved,
+        ),
+        Mistake(
+            "channels_split_first",
+            "right for one channel; with more, the tokens are shared out among the "
+            "channels: every patch holds numbers of all channels",
+            channels_split_first,
         ),
     ),
 )
@@ -285,6 +335,27 @@ GATES = Question(
             ),
         ),
         Mistake(
+            "sigmoid_between",
+            "there is a sigmoid between the two matrices as well: there stands a relu, "
+            "and only the gates at the end are squeezed between 0 and 1",
+            lambda f, a, b: gated(
+                f, torch.sigmoid(torch.sigmoid(f.mean(dim=(2, 3)) @ a) @ b)
+            ),
+        ),
+        Mistake(
+            "relu_first",
+            "the relu acts on the means: it belongs between the two matrices",
+            lambda f, a, b: gated(
+                f, torch.sigmoid(torch.relu(f.mean(dim=(2, 3))) @ a @ b)
+            ),
+        ),
+        Mistake(
+            "relu_before_the_sigmoid",
+            "a relu stands right before the sigmoid: then no gate can fall below one "
+            "half, and none can close",
+            lambda f, a, b: gated(f, torch.sigmoid(torch.relu(inside(f, a, b)))),
+        ),
+        Mistake(
             "maximum",
             "each channel is squeezed into its largest value: this block takes another "
             "summary of all places",
@@ -320,6 +391,15 @@ GATES = Question(
             "closes it",
             lambda f, a, b: (
                 f + squeeze_excite(f, a, b)[1][:, :, None, None],
+                squeeze_excite(f, a, b)[1],
+            ),
+        ),
+        Mistake(
+            "map_added_again",
+            "the map is added to the gated map: a gate at 0 would no longer close its "
+            "channel",
+            lambda f, a, b: (
+                f + squeeze_excite(f, a, b)[0],
                 squeeze_excite(f, a, b)[1],
             ),
         ),
