@@ -2,10 +2,11 @@
 // that a page of ten thousand elements is there at once. When nothing else happens the
 // rest is laid out, some blocks at a time, and what scrolls sideways inside its box is
 // made reachable by keyboard.
-const whenIdle = window.requestIdleCallback || ((work) => setTimeout(work, 30));
+const whenIdle = (work) => (window.requestIdleCallback
+  ? requestIdleCallback(work, { timeout: 30 }) : setTimeout(work, 10));
 const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
 const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre";
-const AT_A_TIME = 12;
+const AT_A_TIME = 30;
 
 function letBeReached(box) {
   if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
@@ -22,7 +23,7 @@ async function layOutTheRest() {
     }
   }
 }
-addEventListener("load", layOutTheRest);
+layOutTheRest();
 addEventListener("resize", () => document.querySelectorAll(BOXES).forEach(letBeReached));
 // A page opened from a file may not read other pages, as search summaries do.
 if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS) {
