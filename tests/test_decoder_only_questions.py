@@ -74,6 +74,28 @@ def sorted_in_python(logits, k, share, extra=0, divide=True):
     )
 
 
+def by_mask(keep_of, divide=(True, True), kth=torch.ge):
+    """Cut with masks: keep_of(p, share) says what top-p keeps, place by place."""
+
+    def answer(logits, k, share):
+        p = torch.softmax(logits, dim=0)
+        p = p * kth(p, p.sort(descending=True).values[k - 1])
+        p = p / p.sum() if divide[0] else p
+        p = p * keep_of(p, share)
+        return p / p.sum() if divide[1] else p
+
+    return answer
+
+
+def places_of(p, keep):
+    """Bring what holds for the sorted pieces back to their places."""
+    return keep(p.sort(descending=True).values)[p.argsort(descending=True).argsort()]
+
+
+def reaching(p, share):
+    return places_of(p, lambda ranked: ranked.cumsum(0) - ranked < share)
+
+
 def by_the_package(logits, k, share):
     return torch.softmax(keep_top_p(keep_top_k(logits, k), share), dim=-1)
 
@@ -94,7 +116,11 @@ def with_the_cache(x, w_q, w_k, w_v, keys, values):
     return context[:, 0, 0], every[0][:, 0], every[1][:, 0]
 
 
-def row_by_row(sees=lambda n: range(n), scale=True, order=lambda old, new: old + new):
+def row_by_row(
+    sees=lambda n: range(n),
+    size=lambda query, x: math.sqrt(len(query)),
+    order=lambda old, new: old + new,
+):
     """Attention with Python sums: `sees` says which of the n keys count."""
 
     def answer(x, w_q, w_k, w_v, keys, values):
@@ -104,8 +130,7 @@ def row_by_row(sees=lambda n: range(n), scale=True, order=lambda old, new: old +
             own_values = order(list(values[b]), [x[b] @ w_v])
             query = x[b] @ w_q
             seen = list(sees(len(own_keys)))
-            size = math.sqrt(len(query)) if scale else 1.0
-            scores = [float(query @ own_keys[j]) / size for j in seen]
+            scores = [float(query @ own_keys[j]) / size(query, x[b]) for j in seen]
             powers = [math.exp(score - max(scores)) for score in scores]
             mix = sum(p * own_values[j] for p, j in zip(powers, seen)) / sum(powers)
             contexts.append(mix)
@@ -148,6 +173,7 @@ RIGHT = [
         ),
     ),
     ("13.2", joined),
+    ("13.3", by_mask(reaching)),
     ("13.3", sorted_in_python),
     ("13.3", by_the_package),
     ("13.4", with_the_cache),
@@ -196,6 +222,84 @@ WRONG = [
         ),
     ),
     (
+        "13.1",
+        "both_without_the_first",
+        only_for(question_by_question(lambda i, row, n: i or None)),
+    ),
+    (
+        "13.1",
+        "both_without_the_last",
+        only_for(
+            question_by_question(lambda i, row, n: i if i + 1 < len(row) else None)
+        ),
+    ),
+    (
+        "13.1",
+        "axes_not_joined",
+        lambda logits, tokens: nn.CrossEntropyLoss()(
+            logits.narrow(1, 0, tokens.shape[1] - 1),
+            tokens.narrow(1, 1, tokens.shape[1] - 1),
+        ),
+    ),
+    (
+        "13.1",
+        "not_averaged",
+        lambda logits, tokens: torch.cat(
+            [
+                nn.CrossEntropyLoss(reduction="none")(scores[:-1], row[1:])
+                for scores, row in zip(logits, tokens)
+            ]
+        ),
+    ),
+    (
+        "13.1",
+        "in_bits",
+        lambda logits, tokens: (
+            -torch.log2(torch.softmax(logits, -1))[:, :-1]
+            .gather(-1, tokens[:, 1:, None])
+            .mean()
+        ),
+    ),
+    (
+        "13.2",
+        "not_shifted_after_begin",
+        question_by_question(lambda i, row, n: i if i > n and row[i] != 0 else None),
+    ),
+    (
+        "13.2",
+        "end_not_asked",
+        question_by_question(
+            lambda i, row, n: (
+                i + 1 if i >= n and (row[i + 1 : i + 2] > 2).any() else None
+            )
+        ),
+    ),
+    (
+        "13.2",
+        "axes_not_joined",
+        lambda logits, tokens, n_source: nn.CrossEntropyLoss(ignore_index=0)(
+            logits[:, :-1][:, n_source:], tokens[:, 1:][:, n_source:]
+        ),
+    ),
+    (
+        "13.2",
+        "summed",
+        lambda logits, tokens, n_source: (
+            joined(logits, tokens, n_source)
+            * int((tokens[:, n_source + 1 :] > 0).sum())
+        ),
+    ),
+    (
+        "13.2",
+        "divided_by_sentences",
+        lambda logits, tokens, n_source: (
+            nn.CrossEntropyLoss(ignore_index=0, reduction="sum")(
+                logits.transpose(1, 2)[:, :, n_source:-1], tokens[:, n_source + 1 :]
+            )
+            / len(logits)
+        ),
+    ),
+    (
         "13.2",
         "source_counted",
         lambda logits, tokens, n_source: joined(logits, tokens, 0),
@@ -231,12 +335,56 @@ WRONG = [
     ("13.3", "k_ignored", lambda p, k, share: by_the_package(p, len(p), share)),
     ("13.3", "share_ignored", lambda p, k, share: by_the_package(p, k, 1.0)),
     ("13.3", "share_first", whole_distribution),
+    ("13.3", "kth_dropped", by_mask(reaching, kth=torch.gt)),
+    ("13.3", "share_first", by_mask(reaching, divide=(False, True))),
+    ("13.3", "last_not_divided", by_mask(reaching, divide=(True, False))),
+    (
+        "13.3",
+        "one_too_few",
+        by_mask(lambda p, s: places_of(p, lambda ranked: ranked.cumsum(0) < s)),
+    ),
+    (
+        "13.3",
+        "one_too_few",
+        by_mask(lambda p, s: places_of(p, lambda ranked: ranked.cumsum(0) <= s)),
+    ),
+    ("13.3", "not_sorted", by_mask(lambda p, s: p.cumsum(0) - p < s)),
+    (
+        "13.3",
+        "sorted_mask",
+        by_mask(lambda p, s: reaching(p.sort(descending=True).values, s)),
+    ),
+    (
+        "13.3",
+        "sorted_again",
+        by_mask(
+            lambda p, s: reaching(p.sort(descending=True).values, s)[
+                p.argsort(descending=True)
+            ]
+        ),
+    ),
+    (
+        "13.3",
+        "scores_returned",
+        lambda logits, k, share: keep_top_p(keep_top_k(logits, k), share),
+    ),
     ("13.4", "itself_not_seen", row_by_row(sees=lambda n: range(n - 1))),
     ("13.4", "itself_only", row_by_row(sees=lambda n: [n - 1])),
     ("13.4", "first_key_only", row_by_row(sees=lambda n: [0])),
     ("13.4", "put_first", row_by_row(order=lambda old, new: new + old)),
     ("13.4", "overwritten", row_by_row(order=lambda old, new: old[:-1] + new)),
-    ("13.4", "no_scale", row_by_row(scale=False)),
+    ("13.4", "no_scale", row_by_row(size=lambda query, x: 1.0)),
+    ("13.4", "root_missing", row_by_row(size=lambda query, x: len(query))),
+    (
+        "13.4",
+        "scaled_by_width",
+        row_by_row(size=lambda query, x: math.sqrt(len(x))),
+    ),
+    (
+        "13.4",
+        "exchanged",
+        lambda x, w_q, w_k, *rest: with_the_cache(x, w_k, w_q, *rest),
+    ),
     (
         "13.4",
         "not_kept",
@@ -255,6 +403,41 @@ WRONG = [
     ("13.5", "no_positions", off_by(lambda n, d, layers, length, tied: -length * d)),
     ("13.5", "no_last_norm", off_by(lambda n, d, layers, length, tied: -2 * d)),
     ("13.5", "no_biases", off_by(lambda n, d, layers, length, tied: -9 * d * layers)),
+    (
+        "13.5",
+        "one_norm_a_block",
+        off_by(lambda n, d, layers, length, tied: -2 * d * layers),
+    ),
+    (
+        "13.5",
+        "no_norms",
+        off_by(lambda n, d, layers, length, tied: -4 * d * layers - 2 * d),
+    ),
+    (
+        "13.5",
+        "three_matrices",
+        off_by(lambda n, d, layers, length, tied: -(d + 1) * d * layers),
+    ),
+    (
+        "13.5",
+        "narrow_feed_forward",
+        off_by(lambda n, d, layers, length, tied: -3 * (2 * d + 1) * d * layers),
+    ),
+    (
+        "13.5",
+        "one_way_feed_forward",
+        off_by(lambda n, d, layers, length, tied: -(4 * d + 1) * d * layers),
+    ),
+    (
+        "13.5",
+        "short_biases",
+        off_by(lambda n, d, layers, length, tied: -3 * d * layers),
+    ),
+    (
+        "13.5",
+        "no_last_norm",
+        off_by(lambda n, d, layers, length, tied: -2 * d, times=0.125),
+    ),
     ("13.5", "keys_only", off_by(times=0.5)),
     ("13.5", "numbers_not_bytes", off_by(times=0.25)),
     ("13.5", "queries_too", off_by(times=1.5)),

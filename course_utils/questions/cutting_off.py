@@ -40,6 +40,55 @@ def by_share(p: Tensor, share: float, extra: int = 0) -> Tensor:
     return kept / kept.sum()
 
 
+def if_cut(change: Any) -> Any:
+    """A wrong top-p: of what top-k left, and only where the share cuts anything."""
+    return from_logits(
+        lambda p, k, share: (
+            change(by_number(p, k), share) if share < 1 else by_number(p, k)
+        )
+    )
+
+
+def told_by_share(wrong: Any) -> Any:
+    """Compare where the share cuts: at 1, rounding decides what a slip does."""
+
+    def fits(args: Args, value: Any) -> bool:
+        logits, k, share = args
+        expected = wrong(torch.as_tensor(logits), k, share).numpy()
+        return share == 1 or bool(np.allclose(value, expected, 1e-4, 1e-5))
+
+    return fits
+
+
+one_too_few = if_cut(lambda p, share: by_share(p, share, extra=-1))
+
+
+def in_given_order(p: Tensor, share: float) -> Tensor:
+    kept = torch.where(p.cumsum(0) - p < share, p, 0.0)
+    return kept / kept.sum()
+
+
+def kept_of_sorted(p: Tensor, share: float) -> tuple[Tensor, Tensor]:
+    ordered, order = p.sort(descending=True)
+    return ordered.cumsum(0) - ordered < share, order
+
+
+def sorted_mask(p: Tensor, share: float) -> Tensor:
+    kept = torch.where(kept_of_sorted(p, share)[0], p, 0.0)
+    return kept / kept.sum().clamp(min=1e-9)
+
+
+def sorted_again(p: Tensor, share: float) -> Tensor:
+    keep, order = kept_of_sorted(p, share)
+    kept = torch.where(keep[order], p, 0.0)
+    return kept / kept.sum().clamp(min=1e-9)
+
+
+def last_not_divided(p: Tensor, k: int, share: float) -> Tensor:
+    kept = by_number(p, k)
+    return torch.where(by_share(kept, share) > 0, kept, 0.0)
+
+
 def places_lost(p: Tensor, k: int, share: float) -> Tensor:
     return of_p(p, k, share).sort(descending=True).values
 
@@ -109,25 +158,54 @@ CUT = Question(
             "one_too_few",
             "the piece with which the sum reaches the share is dropped: then the sum "
             "never reaches it",
-            from_logits(
-                lambda p, k, share: (
-                    by_share(by_number(p, k), share, extra=-1)
-                    if share < 1
-                    else by_number(p, k)
-                )
-            ),
+            one_too_few,
+            told_by_share(one_too_few),
         ),
         Mistake(
             "one_too_many",
             "one piece too many stays: as soon as the sum has reached the share, the "
             "next one goes",
-            from_logits(
-                lambda p, k, share: (
-                    by_share(by_number(p, k), share, extra=1)
-                    if share < 1
-                    else by_number(p, k)
-                )
+            if_cut(lambda p, share: by_share(p, share, extra=1)),
+        ),
+        Mistake(
+            "kth_dropped",
+            "only k − 1 pieces stay: the k-th largest itself belongs to the k most "
+            "probable",
+            from_logits(lambda p, k, share: of_p(p, k - 1, share)),
+        ),
+        Mistake(
+            "scores_returned",
+            "scores come back, with −∞ for what was dropped: a last softmax turns them "
+            "into the distribution that is drawn from",
+            lambda logits, k, share: torch.where(
+                cut(logits, k, share) > 0, logits, -torch.inf
             ),
+        ),
+        Mistake(
+            "last_not_divided",
+            "after top-p the rest does not sum to one: divide by the sum again",
+            from_logits(last_not_divided),
+        ),
+        Mistake(
+            "not_sorted",
+            "the pieces are added up in the order of the vocabulary: begin with the "
+            "most probable",
+            if_cut(in_given_order),
+            told_by_share(if_cut(in_given_order)),
+        ),
+        Mistake(
+            "sorted_mask",
+            "what to keep was found among the sorted pieces, and used on the unsorted "
+            "ones: bring it back to their places first (`scatter` with the order)",
+            if_cut(sorted_mask),
+            told_by_share(if_cut(sorted_mask)),
+        ),
+        Mistake(
+            "sorted_again",
+            "what to keep is indexed with the order: that sorts it once more, where it "
+            "should go back (`scatter`, or `order.argsort()`)",
+            if_cut(sorted_again),
+            told_by_share(if_cut(sorted_again)),
         ),
         Mistake(
             "k_ignored",

@@ -26,11 +26,10 @@ def cached_step(
 
 
 def look(
-    query: Tensor, keys: Tensor, values: Tensor, scale: bool = True, dim: int = -1
+    query: Tensor, keys: Tensor, values: Tensor, power: float = 0.5, dim: int = -1
 ) -> Tensor:
     """Attend with one query for each text: (batch, d_k) to (batch, d_v)."""
-    scores = torch.einsum("bd,btd->bt", query, keys)
-    scores = scores / math.sqrt(keys.shape[-1]) if scale else scores
+    scores = torch.einsum("bd,btd->bt", query, keys) / keys.shape[-1] ** power
     return torch.einsum("bt,btd->bd", torch.softmax(scores, dim=dim), values)
 
 
@@ -75,10 +74,24 @@ def overwritten(
     return look(x @ w_q, keys, values), keys, values
 
 
-def raw_vectors(
+def query_as_key(
     x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, keys: Tensor, values: Tensor
 ) -> Step:
     return cached_step(x, w_q, w_q, w_v, keys, values)
+
+
+def exchanged(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, keys: Tensor, values: Tensor
+) -> Step:
+    return cached_step(x, w_k, w_q, w_v, keys, values)
+
+
+def scaled_by_width(
+    x: Tensor, w_q: Tensor, w_k: Tensor, w_v: Tensor, keys: Tensor, values: Tensor
+) -> Step:
+    narrower = math.sqrt(keys.shape[-1] / x.shape[-1])
+    _, keys, values = cached_step(x, w_q, w_k, w_v, keys, values)
+    return look(x @ w_q * narrower, keys, values), keys, values
 
 
 def first_key_only(query: Tensor, keys: Tensor, values: Tensor) -> Tensor:
@@ -161,7 +174,7 @@ CACHE = Question(
         Mistake(
             "no_scale",
             "the scores are not divided by the square root of d_k",
-            with_context(lambda q, k, v: look(q, k, v, scale=False)),
+            with_context(lambda q, k, v: look(q, k, v, power=0)),
         ),
         Mistake(
             "softmax_over_batch",
@@ -172,7 +185,24 @@ CACHE = Question(
         Mistake(
             "query_as_key",
             "the new key is made with the matrix of the queries",
-            raw_vectors,
+            query_as_key,
+        ),
+        Mistake(
+            "exchanged",
+            "query and key have exchanged their matrices: `w_q` makes the query, `w_k` "
+            "the key that is kept",
+            exchanged,
+        ),
+        Mistake(
+            "root_missing",
+            "the scores are divided by d_k: it is the square root of d_k",
+            with_context(lambda q, k, v: look(q, k, v, power=1)),
+        ),
+        Mistake(
+            "scaled_by_width",
+            "the scores are divided by the root of d_model: what counts is the width "
+            "of the keys, d_k",
+            scaled_by_width,
         ),
         Mistake(
             "mean_of_values",
@@ -205,10 +235,16 @@ def parameters(
     biases: bool = True,
     attentions: int = 1,
     norms: int = 2,
+    matrices: int = 4,
+    wide: tuple[int, int] = (8, 5),
 ) -> int:
+    """Count a GPT's parameters; the options leave something out or put it in twice.
+
+    `wide` counts the feed-forward layer: its weights in d_model², biases in d_model.
+    """
     tables = (1 if tied else 2) if tables is None else tables
-    attention = 4 * d_model**2 + 4 * d_model * biases
-    feed_forward = 8 * d_model**2 + 5 * d_model * biases
+    attention = matrices * (d_model**2 + d_model * biases)
+    feed_forward = wide[0] * d_model**2 + wide[1] * d_model * biases
     block = attentions * attention + feed_forward + norms * 2 * d_model
     return (
         tables * n_tokens * d_model
@@ -222,18 +258,33 @@ def stored(d_model: int, n_layers: int, length: int) -> int:
     return 2 * n_layers * length * d_model * 4
 
 
-def counted(**options: Any) -> Any:
-    return lambda n, d, layers, length, tied: (
-        parameters(n, d, layers, length, tied, **options),
-        stored(d, layers, length),
-    )
+def miscounted(name: str, hint: str, **options: Any) -> Mistake:
+    """A mistake in the parameters, known whatever the bytes are."""
+
+    def wrong(
+        n_tokens: int, d_model: int, n_layers: int, length: int, tied: bool
+    ) -> tuple[int, int]:
+        return (
+            parameters(n_tokens, d_model, n_layers, length, tied, **options),
+            stored(d_model, n_layers, length),
+        )
+
+    return Mistake(name, hint, wrong, lambda args, value: value[0] == wrong(*args)[0])
 
 
-def kept(change: Any) -> Any:
-    return lambda n, d, layers, length, tied: (
-        parameters(n, d, layers, length, tied),
-        int(change(stored(d, layers, length), d, layers, length)),
-    )
+def misstored(name: str, hint: str, change: Any) -> Mistake:
+    """A mistake in the bytes, known whatever the parameters are."""
+
+    def wrong(
+        n_tokens: int, d_model: int, n_layers: int, length: int, tied: bool
+    ) -> tuple[int, int]:
+        right = stored(d_model, n_layers, length)
+        return (
+            parameters(n_tokens, d_model, n_layers, length, tied),
+            int(change(right, d_model, n_layers, length)),
+        )
+
+    return Mistake(name, hint, wrong, lambda args, value: value[1] == wrong(*args)[1])
 
 
 def draw_models(rng: np.random.Generator) -> list[Args]:
@@ -263,66 +314,105 @@ COSTS = Question(
         Part("bytes of the cache", 2, draw_models, view=lambda value: value[1]),
     ),
     mistakes=(
-        Mistake(
+        miscounted(
             "always_two_tables",
             "a tied model has one table for reading and writing: it is counted twice",
-            counted(tables=2),
+            tables=2,
         ),
-        Mistake(
+        miscounted(
             "always_one_table",
             "a model that is not tied has a second table, for writing",
-            counted(tables=1),
+            tables=1,
         ),
-        Mistake(
+        miscounted(
             "no_positions",
             "the table of positions is missing: one row for each place",
-            counted(places=0),
+            places=0,
         ),
-        Mistake(
+        miscounted(
             "no_last_norm",
             "the norm after the last block is missing",
-            counted(last_norm=0),
+            last_norm=0,
         ),
-        Mistake(
+        miscounted(
             "norms_without_shift",
             "a norm has a scale and a shift for each feature",
-            counted(last_norm=1, norms=1),
+            last_norm=1,
+            norms=1,
         ),
-        Mistake(
+        miscounted(
             "no_biases",
             "the matrices of attention and feed-forward layer have biases",
-            counted(biases=False),
+            biases=False,
         ),
-        Mistake(
+        miscounted(
             "cross_attention",
             "every block is counted with a second attention: there is no memory to ask",
-            counted(attentions=2, norms=3),
+            attentions=2,
+            norms=3,
         ),
-        Mistake(
+        miscounted(
+            "one_norm_a_block",
+            "every block has two norms, one before the attention and one before the "
+            "feed-forward layer",
+            norms=1,
+        ),
+        miscounted(
+            "no_norms",
+            "the norms are missing: two in every block and one at the end, each with a "
+            "scale and a shift",
+            norms=0,
+            last_norm=0,
+        ),
+        miscounted(
+            "three_matrices",
+            "attention has a fourth matrix: after those of queries, keys and values "
+            "the one that mixes the heads",
+            matrices=3,
+        ),
+        miscounted(
+            "narrow_feed_forward",
+            "the feed-forward layer is counted as wide as the model: inside it is four "
+            "times as wide",
+            wide=(2, 2),
+        ),
+        miscounted(
+            "one_way_feed_forward",
+            "the feed-forward layer has two matrices: one makes a token four times as "
+            "wide, the other brings it back",
+            wide=(4, 4),
+        ),
+        miscounted(
+            "short_biases",
+            "a bias has one number for each output: the wide layer has four times "
+            "d_model of them",
+            wide=(8, 2),
+        ),
+        misstored(
             "keys_only",
             "half of the cache is missing: each token leaves a key and a value",
-            kept(lambda right, *sizes: right / 2),
+            lambda right, *sizes: right / 2,
         ),
-        Mistake(
+        misstored(
             "one_layer",
             "that is the cache of one layer; each layer has keys and values of its own",
-            kept(lambda right, d, layers, length: right / layers),
+            lambda right, d, layers, length: right / layers,
         ),
-        Mistake(
+        misstored(
             "numbers_not_bytes",
             "that counts numbers; a float32 has four bytes",
-            kept(lambda right, *sizes: right / 4),
+            lambda right, *sizes: right / 4,
         ),
-        Mistake(
+        misstored(
             "table_of_weights",
             "the weights of attention are not kept: they are made anew by each query; "
             "keys and values stay",
-            kept(lambda right, d, layers, length: 4 * layers * length**2),
+            lambda right, d, layers, length: 4 * layers * length**2,
         ),
-        Mistake(
+        misstored(
             "queries_too",
             "queries are counted as well: an old token's query is never asked again",
-            kept(lambda right, *sizes: 1.5 * right),
+            lambda right, *sizes: 1.5 * right,
         ),
     ),
 )

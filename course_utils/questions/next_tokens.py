@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,8 @@ def draw_texts(rng: np.random.Generator) -> list[Args]:
 
 
 def draw_one_text(rng: np.random.Generator) -> list[Args]:
-    return [(2 * normal(rng, 1, 2, 7), rng.integers(0, 7, size=(1, 2)))]
+    # two different tokens: were they equal, a missing shift would go unnoticed
+    return [(2 * normal(rng, 1, 2, 7), rng.permutation(7)[None, :2])]
 
 
 SHIFT = Question(
@@ -59,6 +61,25 @@ SHIFT = Question(
             "every output is compared with the token that stands at its own place: the "
             "model has read that one already, so it would learn to copy",
             compared,
+        ),
+        Mistake(
+            "both_without_the_first",
+            "the first place is left out of outputs and tokens alike, so nothing is "
+            "shifted: only the tokens lose their first, the outputs lose their last",
+            lambda logits, tokens: compared(logits[:, 1:], tokens[:, 1:]),
+        ),
+        Mistake(
+            "both_without_the_last",
+            "the last place is left out of outputs and tokens alike, so nothing is "
+            "shifted: only the outputs lose their last, the tokens lose their first",
+            lambda logits, tokens: compared(logits[:, :-1], tokens[:, :-1]),
+        ),
+        Mistake(
+            "axes_not_joined",
+            "`cross_entropy` takes the axis after the first for the pieces, and here "
+            "that one holds places: join batch and places with `flatten(0, 1)`, and "
+            "the tokens with `flatten()`",
+            lambda logits, tokens: F.cross_entropy(logits[:, :-1], tokens[:, 1:]),
         ),
         Mistake(
             "shifted_back",
@@ -83,6 +104,17 @@ SHIFT = Question(
             "only the last question is asked: every place of the text asks one, that "
             "is why one pass teaches so much",
             lambda logits, tokens: compared(logits[:, -2:-1], tokens[:, -1:]),
+        ),
+        Mistake(
+            "not_averaged",
+            "one loss for each question comes back: take the mean of them all",
+            lambda logits, tokens: compared(logits[:, :-1], tokens[:, 1:], "none"),
+        ),
+        Mistake(
+            "in_bits",
+            "the loss is in bits: here the logarithm is the natural one, as in "
+            "`cross_entropy`; bits are for comparing models",
+            lambda logits, tokens: next_token_loss(logits, tokens) / math.log(2),
         ),
         Mistake(
             "summed",
@@ -171,6 +203,24 @@ def unshifted(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
     return losses[wanted != 0].mean()
 
 
+def unshifted_after_begin(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    return unshifted(logits, tokens, n_source + 1)
+
+
+def added_up(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    questions = (tokens[:, n_source + 1 :] != 0).sum()
+    return joined_loss(logits, tokens, n_source) * questions
+
+
+def axes_not_joined(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    wanted = tokens[:, n_source + 1 :]
+    return F.cross_entropy(logits[:, n_source:-1], wanted, ignore_index=0)
+
+
+def end_not_asked(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    return joined_loss(logits, torch.where(tokens == 2, 0, tokens), n_source)
+
+
 def draw_joined(longest_rest: int) -> Any:
     """Draw batches of source, <bos>, words, <eos>, and padding of several lengths."""
 
@@ -229,6 +279,24 @@ JOINED = Question(
             unshifted,
         ),
         Mistake(
+            "not_shifted_after_begin",
+            "<bos> is left out of outputs and tokens alike, so nothing is shifted: the "
+            "output at <bos> is the answer to the first question",
+            unshifted_after_begin,
+        ),
+        Mistake(
+            "end_not_asked",
+            "<eos> is never asked for: then the model would not learn when to stop",
+            end_not_asked,
+        ),
+        Mistake(
+            "axes_not_joined",
+            "`cross_entropy` takes the axis after the first for the pieces, and here "
+            "that one holds places: join batch and places with `flatten(0, 1)`, and "
+            "the tokens with `flatten()`",
+            axes_not_joined,
+        ),
+        Mistake(
             "padding_counted",
             "padding is asked for as well: where the next token is 0 there is no "
             "question",
@@ -249,6 +317,19 @@ JOINED = Question(
             "each sentence is averaged by itself and then the sentences: a word of a "
             "short sentence would count for more; take one mean over all questions",
             by_rows,
+        ),
+        Mistake(
+            "summed",
+            "the losses are added up: divide by the number of questions",
+            added_up,
+        ),
+        Mistake(
+            "divided_by_sentences",
+            "the sum is divided by the number of sentences: divide by the number of "
+            "questions",
+            lambda logits, tokens, n_source: (
+                added_up(logits, tokens, n_source) / len(tokens)
+            ),
         ),
         Mistake(
             "divided_by_all",
