@@ -64,8 +64,8 @@ OPERATIONS = Question(
         ),
         Mistake(
             "scores_only",
-            "the table of weights costs two products, one to make it and one to use "
-            "it; one of them is missing",
+            "half of the n² part is missing: the table costs two products, one to make "
+            "it and one to use it (and a mask saves nothing here)",
             lambda n, d: (8 * n * d * d + 2 * n * n * d, 12 * n * d * d),
         ),
         Mistake(
@@ -85,6 +85,18 @@ OPERATIONS = Question(
             "the GRU is counted with a single gate; two gates and the candidate make "
             "three pairs of matrices",
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 4 * n * d * d),
+        ),
+        Mistake(
+            "no_candidate",
+            "the GRU is counted with its two gates alone: the candidate for the new "
+            "state has a pair of matrices as well",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 8 * n * d * d),
+        ),
+        Mistake(
+            "four_gates",
+            "the GRU is counted with four pairs of matrices: that is an LSTM; a GRU "
+            "has two gates and a candidate",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 16 * n * d * d),
         ),
         Mistake(
             "gru_quadratic",
@@ -182,10 +194,22 @@ PATHS = Question(
             with_path(2, lambda k: k),
         ),
         Mistake(
+            "one_layer_too_many",
+            "for an even k, one plain convolution too many: k = 2 is reached by the "
+            "first layer already",
+            with_path(2, lambda k: k // 2 + 1),
+        ),
+        Mistake(
             "own_token_counted",
             "the dilated stack is compared with the number of tokens *seen*, the own "
             "one included; k counts the tokens back",
             with_path(3, lambda k: dilated(k - 1)),
+        ),
+        Mistake(
+            "dilated_rounded_down",
+            "the dilated layers are rounded down, so that the last token is not quite "
+            "reached",
+            with_path(3, lambda k: dilated(k + 1) - 1),
         ),
         Mistake(
             "gap_only",
@@ -210,6 +234,18 @@ PATHS = Question(
             "the GRU is given a way of one step: its state passes through every token "
             "in between",
             with_path(1, lambda k: 1),
+        ),
+        Mistake(
+            "gru_tokens_between",
+            "in the GRU only the tokens in between are counted; the last step, into "
+            "the token that listens, is one too",
+            with_path(1, lambda k: k - 1),
+        ),
+        Mistake(
+            "gru_both_ends",
+            "in the GRU both ends are counted: from one token to the next is *one* "
+            "step",
+            with_path(1, lambda k: k + 1),
         ),
     ),
     tolerance=1e-6,
@@ -296,6 +332,19 @@ BYTES = Question(
                 2 * n * d * layers * batch * size,
                 n * d * layers * batch * size,
             ),
+        ),
+        Mistake(
+            "state_twice",
+            "the state is counted twice: it has no keys and values, only one vector",
+            lambda n, d, layers, batch, size: (
+                2 * n * d * layers * batch * size,
+                2 * d * layers * batch * size,
+            ),
+        ),
+        Mistake(
+            "order",
+            "the two have changed places: the cache first, then the state",
+            lambda *args: bytes_kept(*args)[::-1],
         ),
         Mistake(
             "weights_kept",
