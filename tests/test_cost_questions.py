@@ -76,6 +76,7 @@ WRONG = [
     ("15.1", "one_gate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 2 * n * d**2)),
     ("15.1", "no_candidate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 4 * n * d**2)),
     ("15.1", "four_gates", lambda n, d: (4 * n * d * (2 * d + n), 4 * 4 * n * d**2)),
+    ("15.1", "gru_one_token", lambda n, d: (4 * n * d * (2 * d + n), 12 * d**2)),
     ("15.1", "gru_quadratic", lambda n, d: (4 * n * d * (2 * d + n), 12 * d * n**2)),
     ("15.1", "order", lambda n, d: (12 * n * d**2, 4 * n * d * (2 * d + n))),
     ("15.2", "kernel_reaches_three", lambda k: (1, k, -(-k // 3), dilated_by_sum(k))),
@@ -106,6 +107,12 @@ WRONG = [
         "gru_both_ends",
         lambda k: (1, len(range(k + 1)), (k + 1) // 2, dilated_by_sum(k)),
     ),
+    ("15.2", "not_whole", lambda k: (1, k, 0.5 * k, math.log2(k + 2) - 1)),
+    (
+        "15.2",
+        "attention_for_nothing",
+        lambda k: (0, k, (k + 1) // 2, dilated_by_sum(k)),
+    ),
     ("15.2", "gap_only", lambda k: (1, k, (k + 1) // 2, k.bit_length())),
     (
         "15.2",
@@ -127,6 +134,11 @@ WRONG = [
         "15.3",
         "state_grows",
         lambda n, d, L, b, s: (2 * b * L * n * d * s, b * L * n * d * s),
+    ),
+    (
+        "15.3",
+        "state_of_one_layer",
+        lambda n, d, L, b, s: (2 * b * L * n * d * s, b * d * s),
     ),
     (
         "15.3",
@@ -185,6 +197,11 @@ WRONG = [
     ("15.5", "averaged", lambda a, b, h: recurred(a, b - a * b, h)),
     ("15.5", "no_decay", lambda a, b, h: h + b.cumsum(0)),
     ("15.5", "first_does_not_decay", lambda a, b, h: recurred(a, b, 0 * h) + h),
+    (
+        "15.5",
+        "each_from_first",
+        lambda a, b, h: torch.stack([torch.addcmul(y, x, h) for x, y in zip(a, b)]),
+    ),
     (
         "15.5",
         "first_misses_a_decay",

@@ -99,6 +99,11 @@ OPERATIONS = Question(
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 16 * n * d * d),
         ),
         Mistake(
+            "gru_one_token",
+            "this is what the GRU costs for one token; the text has n of them",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 12 * d * d),
+        ),
+        Mistake(
             "gru_quadratic",
             "the GRU's count grows with n²: it takes n steps, and each costs the same "
             "however many came before",
@@ -200,6 +205,12 @@ PATHS = Question(
             with_path(2, lambda k: k // 2 + 1),
         ),
         Mistake(
+            "not_whole",
+            "layers come whole: the formula gives a number with a fraction, and a "
+            "layer that is used in part is needed all the same",
+            lambda k: (1, k, k / 2, math.log2(k / 2 + 1)),
+        ),
+        Mistake(
             "own_token_counted",
             "the dilated stack is compared with the number of tokens *seen*, the own "
             "one included; k counts the tokens back",
@@ -222,6 +233,12 @@ PATHS = Question(
             "only the last layer's own reach is counted; a message may step back in "
             "every layer, so the reaches add up",
             with_path(3, lambda k: math.ceil(math.log2(k))),
+        ),
+        Mistake(
+            "attention_for_nothing",
+            "attention is given no step at all: one weighted average brings the token, "
+            "and that is a step",
+            with_path(0, lambda k: 0),
         ),
         Mistake(
             "attention_walks",
@@ -331,6 +348,14 @@ BYTES = Question(
             lambda n, d, layers, batch, size: (
                 2 * n * d * layers * batch * size,
                 n * d * layers * batch * size,
+            ),
+        ),
+        Mistake(
+            "state_of_one_layer",
+            "the state is that of one layer; every recurrent layer keeps its own",
+            lambda n, d, layers, batch, size: (
+                2 * n * d * layers * batch * size,
+                d * batch * size,
             ),
         ),
         Mistake(

@@ -285,6 +285,12 @@ RECURRENCE = Question(
             one_late,
         ),
         Mistake(
+            "each_from_first",
+            "every token starts again from `first`: token t goes on from the state "
+            "that token t - 1 left",
+            lambda a, b, first: a * first + b,
+        ),
+        Mistake(
             "first_does_not_decay",
             "`first` reaches every token undiminished; it decays at each token on its "
             "way, like everything else in the state",
