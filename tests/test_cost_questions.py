@@ -74,7 +74,7 @@ WRONG = [
         lambda n, d: (4 * n * d * (2 * d + n), 3 * 2 * n * d**2),
     ),
     ("15.1", "one_gate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 2 * n * d**2)),
-    ("15.1", "no_candidate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 4 * n * d**2)),
+    ("15.1", "no_proposal", lambda n, d: (4 * n * d * (2 * d + n), 2 * 4 * n * d**2)),
     ("15.1", "four_gates", lambda n, d: (4 * n * d * (2 * d + n), 4 * 4 * n * d**2)),
     ("15.1", "gru_one_token", lambda n, d: (4 * n * d * (2 * d + n), 12 * d**2)),
     ("15.1", "gru_quadratic", lambda n, d: (4 * n * d * (2 * d + n), 12 * d * n**2)),

@@ -82,20 +82,20 @@ OPERATIONS = Question(
         ),
         Mistake(
             "one_gate",
-            "the GRU is counted with a single gate; two gates and the candidate make "
+            "the GRU is counted with a single gate; two gates and the proposal make "
             "three pairs of matrices",
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 4 * n * d * d),
         ),
         Mistake(
-            "no_candidate",
-            "the GRU is counted with its two gates alone: the candidate for the new "
+            "no_proposal",
+            "the GRU is counted with its two gates alone: the proposal for the new "
             "state has a pair of matrices as well",
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 8 * n * d * d),
         ),
         Mistake(
             "four_gates",
             "the GRU is counted with four pairs of matrices: that is an LSTM; a GRU "
-            "has two gates and a candidate",
+            "has two gates and a proposal",
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 16 * n * d * d),
         ),
         Mistake(
