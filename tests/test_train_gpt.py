@@ -77,7 +77,7 @@ def same_end(path: Path, alone: Path, tolerance: float = 1e-4) -> None:
     for name in ("step", "lr"):
         columns = [run["history"]["columns"][name] for run in (mine, theirs)]
         assert columns[0] == columns[1]
-    # The saved gradient is clipped, which hides its scale; the norm is from before that.
+    # The saved gradient is clipped, which hides its scale; the norm is not.
     for name, allowed in (("loss", tolerance / 10), ("grad_norm", tolerance)):
         found = [torch.tensor(r["history"]["columns"][name]) for r in (mine, theirs)]
         torch.testing.assert_close(*found, rtol=0, atol=allowed)
