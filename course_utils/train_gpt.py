@@ -236,8 +236,9 @@ def run(o: argparse.Namespace, place: Place) -> History:
 
 
 def save_gradient(model: nn.Module, path: str | Path) -> None:
-    """Write the gradient as it is now, by the names of the parameters."""
-    torch.save({n: p.grad for n, p in model.named_parameters()}, path)
+    """Write the gradient as it is now, by the parameters' names, for any device."""
+    named = ((name, p.grad) for name, p in model.named_parameters())
+    torch.save({name: g.cpu() for name, g in named if g is not None}, path)
 
 
 # ------------------------------------------------------------------------ the command
