@@ -18,7 +18,7 @@ def online_softmax(scores: Float[Tensor, "*batch key"]) -> tuple[Tensor, Tensor]
     """Find the largest score m and the sum of exp(s_j - m) while reading each once.
 
     m' = max(m, s_j), l' = l exp(m - m') + exp(s_j - m'). The softmax is then
-    exp(s_j - m) / l. Taught in chapter 15.
+    exp(s_j - m) / l. The first score must not be -inf. Taught in chapter 15.
     """
     largest = torch.full_like(scores[..., 0], -torch.inf)
     total = torch.zeros_like(largest)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -55,7 +56,7 @@ class Place(NamedTuple):
 
 @contextmanager
 def joined(chosen: str | None = None) -> Iterator[Place]:
-    """Join the other processes that torchrun started, and leave them at the end.
+    """Join the other processes that torchrun started, and leave with them at the end.
 
     torchrun tells each process its number in the environment; without it there is one.
     """
@@ -67,21 +68,24 @@ def joined(chosen: str | None = None) -> Iterator[Place]:
     if world > 1 and device.type == "mps":
         device = torch.device("cpu")  # no way of averaging gradients there
     if device.type == "cuda":
-        if local >= torch.cuda.device_count():
+        chosen_one = world == 1 and device.index is not None  # --device cuda:3
+        index = device.index if chosen_one else local
+        if index >= torch.cuda.device_count():
             raise ValueError(
-                f"process {local} of this machine has no GPU of its own: there are "
-                f"{torch.cuda.device_count()}; start as many processes as GPUs."
+                f"process {local} of this machine is to compute on its GPU {index}, "
+                f"counted from 0, and there are {torch.cuda.device_count()}; start as "
+                "many processes as there are GPUs, or add --device cpu."
             )
-        device = torch.device("cuda", local)
+        device = torch.device("cuda", index)
         torch.cuda.set_device(device)
     if world == 1:
         yield Place(rank, world, device)
         return
     dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
-    try:
-        yield Place(rank, world, device)
-    finally:
-        dist.destroy_process_group()
+    yield Place(rank, world, device)
+    # Only if all went well: leaving waits for the others. After an error they may be
+    # waiting for this process, and torchrun, which sees it end, will end them too.
+    dist.destroy_process_group()
 
 
 def shard(rows: Tensor, place: Place) -> Tensor:
@@ -102,6 +106,23 @@ def mean_over_processes(value: Tensor, place: Place) -> Tensor:
     if place.world > 1:
         dist.all_reduce(value)
     return value / place.world
+
+
+def require_same_start(start: int, place: Place) -> None:
+    """Refuse to go on from different steps: some machine has not seen the checkpoint.
+
+    The processes would wait for each other in different steps, or mix their states.
+    """
+    if place.world == 1:
+        return
+    ends = torch.tensor([start, -start], device=place.device)
+    dist.all_reduce(ends, op=dist.ReduceOp.MAX)
+    last, first = ends[0].item(), -ends[1].item()
+    if first != last:
+        raise ValueError(
+            f"some processes would go on from step {first} and some from step {last}; "
+            "--out must name one file that every machine can read."
+        )
 
 
 # --------------------------------------------------------------------- what is trained
@@ -132,13 +153,16 @@ def next_token_loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tens
 
 
 def validation_loss(model: nn.Module, ids: Tensor, o: Any, place: Place) -> float:
-    """Measure the held-out text, each process its share of the windows."""
-    windows = consecutive_windows(ids, o.length)
-    n = min(len(windows[0]), o.batch) // place.world * place.world
+    """Measure the first windows of the held-out text, as many as a batch has rows.
+
+    Each process takes its share; if they cannot be shared equally, each takes them all.
+    """
+    windows = [part[: o.batch] for part in consecutive_windows(ids, o.length)]
+    if len(windows[0]) % place.world == 0:
+        windows = [shard(part, place) for part in windows]
     model.eval()
     with torch.no_grad():
-        mine = to_device([shard(w[:n], place) for w in windows], place.device)
-        value = next_token_loss(model, *mine)
+        value = next_token_loss(model, *to_device(windows, place.device))
     model.train()
     return mean_over_processes(value, place).item()
 
@@ -159,11 +183,11 @@ def run(o: argparse.Namespace, place: Place) -> History:
     history = History()
     state: dict[str, Any] = {"model": model, "optimiser": optimiser}
     state |= {"scaler": scaler, "history": history}
-    settings = {"COURSE_SEED": base_seed(), "precision": precision} | {
-        name: value for name, value in vars(o).items() if name not in FREE
-    }
+    settings = {name: value for name, value in vars(o).items() if name not in FREE}
+    settings |= {"COURSE_SEED": base_seed(), "precision": precision}  # never "auto"
     if o.resume:
         checkpoints.resume(o.out, settings, **state)
+    require_same_start(len(history), place)
     parallel: nn.Module = model
     if place.world > 1:
         one = [place.device] if place.device.type == "cuda" else None
@@ -178,6 +202,7 @@ def run(o: argparse.Namespace, place: Place) -> History:
 
     model.train()
     for step in range(start, stop):
+        started = time.perf_counter()
         rate = lr_at(step, o.steps, o.lr, o.steps // 10)
         for group in optimiser.param_groups:
             group["lr"] = rate
@@ -198,6 +223,7 @@ def run(o: argparse.Namespace, place: Place) -> History:
             require_finite(history, model, FP16_PATIENCE if scaler.is_enabled() else 1)
         scaler.step(optimiser)
         scaler.update()
+        history.elapsed += time.perf_counter() - started
         if due:
             held_out = validation_loss(model, text.validation, o, place)
             history.record_evaluation(step + 1, {"validation": held_out})
@@ -210,8 +236,9 @@ def run(o: argparse.Namespace, place: Place) -> History:
 
 
 def save_gradient(model: nn.Module, path: str | Path) -> None:
-    """Write the gradient as it is now, by the names of the parameters."""
-    torch.save({n: p.grad for n, p in model.named_parameters()}, path)
+    """Write the gradient as it is now, by the parameters' names, for any device."""
+    named = ((name, p.grad) for name, p in model.named_parameters())
+    torch.save({name: g.cpu() for name, g in named if g is not None}, path)
 
 
 # ------------------------------------------------------------------------ the command
@@ -254,6 +281,8 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
             parser.error(
                 f"--{name.replace('_', '-')} is {getattr(o, name)}, expected 1 or more"
             )
+    if o.stop_after is not None and o.stop_after < 1:
+        parser.error(f"--stop-after is {o.stop_after}, expected 1 or more")
     if o.d_model % o.heads:
         parser.error(f"--heads {o.heads} do not divide --d-model {o.d_model}")
     if Path(o.out).exists() and not o.resume:

@@ -35,6 +35,13 @@ def merged(m1, l1, c1, m2, l2, c2):
     return m, total, near + smaller[:, None] * far
 
 
+def averaged_contexts(m1, l1, c1, m2, l2, c2):
+    """As if each half had divided by its own total already."""
+    m, total, _ = merged(m1, l1, c1, m2, l2, c2)
+    share = l1 * torch.exp(m1 - m) / total
+    return m, total, torch.lerp(c2, c1, share[:, None])
+
+
 def recurred(decay, added, first, step=lambda a, b, h: a * h + b):
     out = torch.empty_like(added)
     for t in range(len(added)):
@@ -67,6 +74,9 @@ WRONG = [
         lambda n, d: (4 * n * d * (2 * d + n), 3 * 2 * n * d**2),
     ),
     ("15.1", "one_gate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 2 * n * d**2)),
+    ("15.1", "no_proposal", lambda n, d: (4 * n * d * (2 * d + n), 2 * 4 * n * d**2)),
+    ("15.1", "four_gates", lambda n, d: (4 * n * d * (2 * d + n), 4 * 4 * n * d**2)),
+    ("15.1", "gru_one_token", lambda n, d: (4 * n * d * (2 * d + n), 12 * d**2)),
     ("15.1", "gru_quadratic", lambda n, d: (4 * n * d * (2 * d + n), 12 * d * n**2)),
     ("15.1", "order", lambda n, d: (12 * n * d**2, 4 * n * d * (2 * d + n))),
     ("15.2", "kernel_reaches_three", lambda k: (1, k, -(-k // 3), dilated_by_sum(k))),
@@ -76,6 +86,32 @@ WRONG = [
         "15.2",
         "own_token_counted",
         lambda k: (1, k, (k + 1) // 2, dilated_by_sum(k - 1)),
+    ),
+    (
+        "15.2",
+        "one_layer_too_many",
+        lambda k: (1, k, math.floor(k / 2 + 1), dilated_by_sum(k)),
+    ),
+    (
+        "15.2",
+        "dilated_rounded_down",
+        lambda k: (1, k, (k + 1) // 2, math.floor(math.log2(k / 2 + 1))),
+    ),
+    (
+        "15.2",
+        "gru_tokens_between",
+        lambda k: (1, len(range(1, k)), (k + 1) // 2, dilated_by_sum(k)),
+    ),
+    (
+        "15.2",
+        "gru_both_ends",
+        lambda k: (1, len(range(k + 1)), (k + 1) // 2, dilated_by_sum(k)),
+    ),
+    ("15.2", "not_whole", lambda k: (1, k, 0.5 * k, math.log2(k + 2) - 1)),
+    (
+        "15.2",
+        "attention_for_nothing",
+        lambda k: (0, k, (k + 1) // 2, dilated_by_sum(k)),
     ),
     ("15.2", "gap_only", lambda k: (1, k, (k + 1) // 2, k.bit_length())),
     (
@@ -99,6 +135,17 @@ WRONG = [
         "state_grows",
         lambda n, d, L, b, s: (2 * b * L * n * d * s, b * L * n * d * s),
     ),
+    (
+        "15.3",
+        "state_of_one_layer",
+        lambda n, d, L, b, s: (2 * b * L * n * d * s, b * d * s),
+    ),
+    (
+        "15.3",
+        "state_twice",
+        lambda n, d, L, b, s: (2 * b * L * n * d * s, b * L * (d + d) * s),
+    ),
+    ("15.3", "order", lambda n, d, L, b, s: (b * L * d * s, 2 * b * L * d * s * n)),
     ("15.3", "weights_kept", lambda n, d, L, b, s: (b * L * n**2 * s, b * L * d * s)),
     (
         "15.4",
@@ -115,6 +162,34 @@ WRONG = [
         "already_divided",
         lambda *a: (*merged(*a)[:2], merged(*a)[2] / merged(*a)[1].unsqueeze(1)),
     ),
+    (
+        "15.4",
+        "only_first_rescaled",
+        lambda m1, l1, c1, m2, l2, c2: (
+            m1.maximum(m2),
+            l1 * (m1 - m1.maximum(m2)).exp() + l2,
+            c1 * (m1 - m1.maximum(m2)).exp().unsqueeze(1) + c2,
+        ),
+    ),
+    ("15.4", "averages_merged", averaged_contexts),
+    (
+        "15.4",
+        "second_as_unit",
+        lambda m1, l1, c1, m2, l2, c2: (
+            torch.where(m1 > m2, m1, m2),
+            l2 + l1 * (m1 - m2).exp(),
+            c2 + (m1 - m2).exp().unsqueeze(1) * c1,
+        ),
+    ),
+    (
+        "15.4",
+        "first_as_unit",
+        lambda m1, l1, c1, m2, l2, c2: (
+            torch.where(m1 > m2, m1, m2),
+            l1 + l2 * (m2 - m1).exp(),
+            c1 + (m2 - m1).exp().unsqueeze(1) * c2,
+        ),
+    ),
     ("15.5", "starts_at_zero", lambda a, b, h: recurred(a, b, 0 * h)),
     ("15.5", "starts_at_zero", lambda a, b, h: linear_scan(a[None], b[None])[0]),
     ("15.5", "added_before_decay", lambda a, b, h: recurred(a, a * b, h)),
@@ -122,10 +197,26 @@ WRONG = [
     ("15.5", "averaged", lambda a, b, h: recurred(a, b - a * b, h)),
     ("15.5", "no_decay", lambda a, b, h: h + b.cumsum(0)),
     ("15.5", "first_does_not_decay", lambda a, b, h: recurred(a, b, 0 * h) + h),
+    (
+        "15.5",
+        "each_from_first",
+        lambda a, b, h: torch.stack([torch.addcmul(y, x, h) for x, y in zip(a, b)]),
+    ),
+    (
+        "15.5",
+        "first_misses_a_decay",
+        lambda a, b, h: recurred(a, b, 0 * h) + h * a.cumprod(0) / a[0],
+    ),
+    (
+        "15.5",
+        "decays_one_late",
+        lambda a, b, h: recurred(a.roll(1, 0).index_fill(0, torch.tensor(0), 1), b, h),
+    ),
     ("15.6", "mean_of_means", lambda g, r: sum(g) / len(g)),
     ("15.6", "sum", lambda g, r: sum(g)),
     ("15.6", "not_divided", lambda g, r: r @ g),
     ("15.6", "divided_by_processes", lambda g, r: r @ g / len(r)),
+    ("15.6", "taken_for_sums", lambda g, r: g.T.sum(-1) / sum(r)),
     ("15.6", "inverse", lambda g, r: (1 / r / (1 / r).sum()) @ g),
     ("15.6", "softmax", lambda g, r: (g.T * r.softmax(0)).sum(-1)),
 ]

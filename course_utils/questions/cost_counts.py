@@ -64,8 +64,8 @@ OPERATIONS = Question(
         ),
         Mistake(
             "scores_only",
-            "the table of weights costs two products, one to make it and one to use "
-            "it; one of them is missing",
+            "half of the n² part is missing: the table costs two products, one to make "
+            "it and one to use it (and a mask saves nothing here)",
             lambda n, d: (8 * n * d * d + 2 * n * n * d, 12 * n * d * d),
         ),
         Mistake(
@@ -82,9 +82,26 @@ OPERATIONS = Question(
         ),
         Mistake(
             "one_gate",
-            "the GRU is counted with a single gate; two gates and the candidate make "
+            "the GRU is counted with a single gate; two gates and the proposal make "
             "three pairs of matrices",
             lambda n, d: (8 * n * d * d + 4 * n * n * d, 4 * n * d * d),
+        ),
+        Mistake(
+            "no_proposal",
+            "the GRU is counted with its two gates alone: the proposal for the new "
+            "state has a pair of matrices as well",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 8 * n * d * d),
+        ),
+        Mistake(
+            "four_gates",
+            "the GRU is counted with four pairs of matrices: that is an LSTM; a GRU "
+            "has two gates and a proposal",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 16 * n * d * d),
+        ),
+        Mistake(
+            "gru_one_token",
+            "this is what the GRU costs for one token; the text has n of them",
+            lambda n, d: (8 * n * d * d + 4 * n * n * d, 12 * d * d),
         ),
         Mistake(
             "gru_quadratic",
@@ -182,10 +199,28 @@ PATHS = Question(
             with_path(2, lambda k: k),
         ),
         Mistake(
+            "one_layer_too_many",
+            "for an even k, one plain convolution too many: k = 2 is reached by the "
+            "first layer already",
+            with_path(2, lambda k: k // 2 + 1),
+        ),
+        Mistake(
+            "not_whole",
+            "layers come whole: the formula gives a number with a fraction, and a "
+            "layer that is used in part is needed all the same",
+            lambda k: (1, k, k / 2, math.log2(k / 2 + 1)),
+        ),
+        Mistake(
             "own_token_counted",
             "the dilated stack is compared with the number of tokens *seen*, the own "
             "one included; k counts the tokens back",
             with_path(3, lambda k: dilated(k - 1)),
+        ),
+        Mistake(
+            "dilated_rounded_down",
+            "the dilated layers are rounded down, so that the last token is not quite "
+            "reached",
+            with_path(3, lambda k: dilated(k + 1) - 1),
         ),
         Mistake(
             "gap_only",
@@ -200,6 +235,12 @@ PATHS = Question(
             with_path(3, lambda k: math.ceil(math.log2(k))),
         ),
         Mistake(
+            "attention_for_nothing",
+            "attention is given no step at all: one weighted average brings the token, "
+            "and that is a step",
+            with_path(0, lambda k: 0),
+        ),
+        Mistake(
             "attention_walks",
             "attention is given a way that grows with the distance: what lies between "
             "two tokens there?",
@@ -210,6 +251,18 @@ PATHS = Question(
             "the GRU is given a way of one step: its state passes through every token "
             "in between",
             with_path(1, lambda k: 1),
+        ),
+        Mistake(
+            "gru_tokens_between",
+            "in the GRU only the tokens in between are counted; the last step, into "
+            "the token that listens, is one too",
+            with_path(1, lambda k: k - 1),
+        ),
+        Mistake(
+            "gru_both_ends",
+            "in the GRU both ends are counted: from one token to the next is *one* "
+            "step",
+            with_path(1, lambda k: k + 1),
         ),
     ),
     tolerance=1e-6,
@@ -296,6 +349,27 @@ BYTES = Question(
                 2 * n * d * layers * batch * size,
                 n * d * layers * batch * size,
             ),
+        ),
+        Mistake(
+            "state_of_one_layer",
+            "the state is that of one layer; every recurrent layer keeps its own",
+            lambda n, d, layers, batch, size: (
+                2 * n * d * layers * batch * size,
+                d * batch * size,
+            ),
+        ),
+        Mistake(
+            "state_twice",
+            "the state is counted twice: it has no keys and values, only one vector",
+            lambda n, d, layers, batch, size: (
+                2 * n * d * layers * batch * size,
+                2 * d * layers * batch * size,
+            ),
+        ),
+        Mistake(
+            "order",
+            "the two have changed places: the cache first, then the state",
+            lambda *args: bytes_kept(*args)[::-1],
         ),
         Mistake(
             "weights_kept",

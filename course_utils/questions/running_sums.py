@@ -63,6 +63,12 @@ def already_divided(m1, l1, c1, m2, l2, c2) -> Partial:  # type: ignore[no-untyp
     return m, total, summed / total[:, None]
 
 
+def averages_merged(m1, l1, c1, m2, l2, c2) -> Partial:  # type: ignore[no-untyped-def]
+    """The sums of values are taken for averages, each weighted by its total."""
+    m, total, summed = merge(m1, l1, l1[:, None] * c1, m2, l2, l2[:, None] * c2)
+    return m, total, summed / total[:, None]
+
+
 MERGE = Question(
     id="15.4",
     title="Merge two halves of a softmax",
@@ -139,6 +145,24 @@ MERGE = Question(
             already_divided,
         ),
         Mistake(
+            "averages_merged",
+            "`c1` and `c2` are taken for averages: they are sums, not yet divided by "
+            "`l1` and `l2`, and the merged one is a sum too",
+            averages_merged,
+        ),
+        Mistake(
+            "second_as_unit",
+            "both sums are brought to `m2`, even where `m1` is the larger; `m` is the "
+            "common largest, and the sums have to be built with that",
+            merged_by(lambda m1, m2: (torch.exp(m1 - m2), torch.ones_like(m2))),
+        ),
+        Mistake(
+            "first_as_unit",
+            "both sums are brought to `m1`, even where `m2` is the larger; `m` is the "
+            "common largest, and the sums have to be built with that",
+            merged_by(lambda m1, m2: (torch.ones_like(m1), torch.exp(m2 - m1))),
+        ),
+        Mistake(
             "the_smaller",
             "the merged m is the smaller of the two: then some exponents are above 0",
             lambda m1, l1, c1, m2, l2, c2: (
@@ -190,6 +214,19 @@ def one_late(decay: Tensor, added: Tensor, first: Tensor) -> Tensor:
 def not_carried(decay: Tensor, added: Tensor, first: Tensor) -> Tensor:
     """The first state is added everywhere as it is, as if it did not decay."""
     return states_of(decay, added, torch.zeros_like(first)) + first
+
+
+def undecayed_at_first(decay: Tensor, added: Tensor, first: Tensor) -> Tensor:
+    """The first state is put into the first token's `added`, and misses its decay."""
+    return states_of(
+        decay, torch.cat([added[:1] + first, added[1:]]), torch.zeros_like(first)
+    )
+
+
+def decays_one_late(decay: Tensor, added: Tensor, first: Tensor) -> Tensor:
+    """Every step uses the decay of the token before it; the first decays nothing."""
+    late = torch.cat([torch.ones_like(decay[:1]), decay[:-1]])
+    return states_of(late, added, first)
 
 
 def last_decay_only(decay: Tensor, added: Tensor, first: Tensor) -> Tensor:
@@ -248,6 +285,12 @@ RECURRENCE = Question(
             one_late,
         ),
         Mistake(
+            "each_from_first",
+            "every token starts again from `first`: token t goes on from the state "
+            "that token t - 1 left",
+            lambda a, b, first: a * first + b,
+        ),
+        Mistake(
             "first_does_not_decay",
             "`first` reaches every token undiminished; it decays at each token on its "
             "way, like everything else in the state",
@@ -258,6 +301,18 @@ RECURRENCE = Question(
             "`first` is multiplied by one decay only; on its way to token t it meets "
             "the decays of all tokens up to t",
             last_decay_only,
+        ),
+        Mistake(
+            "first_misses_a_decay",
+            "`first` is added at the first token as it is: it decays there already, by "
+            "the first token's own factor",
+            undecayed_at_first,
+        ),
+        Mistake(
+            "decays_one_late",
+            "the state decays by the factor of the token before: token t brings its "
+            "own `decay`, which acts on what was there when it came",
+            decays_one_late,
         ),
     ),
 )
@@ -326,6 +381,12 @@ SHARES = Question(
             "each process counts by its rows, but the sum is divided by the number of "
             "processes instead of the number of rows",
             lambda gradients, rows: (gradients * rows[:, None]).mean(dim=0),
+        ),
+        Mistake(
+            "taken_for_sums",
+            "the gradients are added and divided by all rows, as if each were a sum "
+            "over its rows; each is a *mean* already",
+            lambda gradients, rows: gradients.sum(dim=0) / rows.sum(),
         ),
         Mistake(
             "inverse",
