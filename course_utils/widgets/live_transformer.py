@@ -111,8 +111,9 @@ def live_transformer(
     """Type a sentence, see it translated word by word, and take the model apart.
 
     `packed` is the model as `portable.pack` writes it, `examples` sentences to choose
-    from with their right translations, `seen` the pairs that tell which word may follow which, `tested` those that
-    the test button translates. Used in chapter 12's page.
+    from with their right translations, `seen` the pairs that tell which word may
+    follow which, `tested` those that the test button translates. Used in chapter 12's
+    page.
     """
     source, target = vocabularies
     require_fit(name, packed, vocabularies, examples)
