@@ -58,8 +58,8 @@ def attention_explorer(
         script=script_of(__name__),
         alt="Two tables for one sentence: rows are the words of a translation, columns "
         "the words of its source, dark where the model looked in order to write the "
-        f"word. To choose from: {', '.join(tables)}; two of them stand beside each "
-        "other. On demand the grammar's own links are framed.",
+        f"word. Two of these stand beside each other: {'; '.join(tables)}. On demand "
+        "the grammar's own links are framed.",
         height=high,
     )
     css = (
