@@ -337,7 +337,7 @@ else if (!readable) ui.say(`That is ${tokens.length - 1} words, the full stop `
   + `counted; there is room for ${data.most}, and in training no sentence had more than ${
     data.longest}.${left}`);
 else if (!result) ui.say(`${kept.loading ? "Loading the model …" : "All words are known. "
-  + "The model is not loaded yet: press the button."}${left}`);
+  + `The model is not loaded yet: press “${data.load}”.`}${left}`);
 else {
   const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
   const said = sentence(result.steps.slice(0, state.at + 1));
