@@ -65,9 +65,9 @@ def attention_explorer(
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} :is(label,select){{min-width:0;max-width:100%}}"
-        f"#{name} .cw-says{{min-height:4.4em}}@container(max-width:560px)"
+        f"#{name} .cw-says{{min-height:6em}}@container(max-width:560px)"
         f"{{#{name} svg{{height:{2 * high}px!important}}"
-        f"#{name} .cw-says{{min-height:9em}}}}</style>"
+        f"#{name} .cw-says{{min-height:11em}}}}</style>"
     )
     return Widget(css + made.html, made.alt)
 
