@@ -98,7 +98,7 @@ def figure(rows: list[Row]) -> str:
         parts.append(text(across(tick), bottom + 16, f"{tick:g}", "muted", where))
     for index, row in enumerate(shown):
         parts += one(row, LINE * index)
-    says = "cost at the largest size, ours divided by theirs; upright: the target"
+    says = "cost at the largest size, ours / theirs; others below; upright: the target"
     parts.append(text(LEFT, bottom + 36, says, "muted"))
     label = html.escape(alternative(shown))
     svg = (

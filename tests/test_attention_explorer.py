@@ -36,6 +36,21 @@ def test_every_table_is_there_with_the_links_of_its_sentence():
     assert '"head 1.1" selected' in html
 
 
+def test_a_long_sentence_is_cut_at_a_word_and_shows_it():
+    (pair,) = corpus(1, seed=4, min_length=12, max_length=12)
+    tables = {"GRU": [table(pair)], "head 1.1": [table(pair)]}
+    html = attention_explorer("two", [pair], tables).html
+    (name,) = json.loads(re.search(r"const data=(.*);\n", html)[1])["sentences"]
+    assert name.endswith(" …")
+    shown = name.removeprefix("1. ").removesuffix(" …").split()
+    assert shown == list(pair.source[: len(shown)])
+
+
+def test_the_words_for_those_who_do_not_see_it_name_every_table():
+    alt = attention_explorer("two", PAIRS, TABLES).alt
+    assert all(label in alt for label in TABLES)
+
+
 @pytest.mark.parametrize(
     ("pairs", "tables", "message"),
     [

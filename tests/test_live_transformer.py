@@ -30,7 +30,7 @@ SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
 PAGE = "book/transformer_in_the_page.html"
 PAIRS = corpus(40, seed=5, min_length=4, max_length=9)
 VOCABULARIES = Vocabulary(p.source for p in PAIRS), Vocabulary(p.target for p in PAIRS)
-EXAMPLE = " ".join(PAIRS[0].source)
+EXAMPLE, RIGHT = (" ".join(words) for words in (PAIRS[0].source, PAIRS[0].target))
 
 
 def packed(n_source: int | None = None) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def made(**changes: Any):
         "name": "live",
         "packed": packed(),
         "vocabularies": VOCABULARIES,
-        "examples": [EXAMPLE],
+        "examples": {EXAMPLE: RIGHT},
         "seen": PAIRS,
         "tested": PAIRS[:3],
     }
@@ -90,9 +90,11 @@ def test_the_picture_before_loading_is_the_model_s():
     ("changes", "message"),
     [
         ({"packed": packed(9)}, r"weights for \(9, .* vocabularies of"),
-        ({"examples": []}, "got no example"),
-        ({"examples": ["the zebra ."]}, r"unknown: \['zebra'\]"),
-        ({"examples": [EXAMPLE, ""]}, "got the example ''"),
+        ({"examples": {}}, "got no example"),
+        ({"examples": {"the zebra .": RIGHT}}, r"unknown: \['zebra'\]"),
+        ({"examples": {EXAMPLE: "le zèbre ."}}, r"unknown: \['zèbre'\]"),
+        ({"examples": {EXAMPLE: RIGHT, "": RIGHT}}, "got the example ''"),
+        ({"examples": {EXAMPLE: ""}}, "and their translation"),
     ],
 )
 def test_bad_input_is_answered_in_a_sentence(changes, message):
@@ -234,6 +236,52 @@ def test_what_is_typed_is_translated_and_what_is_unknown_is_named(page):
     type_in(page, "the elephant sees the zebra .")
     assert "“elephant”, “zebra” are not among them" in says(page)
     assert page.locator("#live svg >> text=I do not know").count() == 1
+
+
+@pytest.mark.browser
+def test_the_list_of_examples_follows_what_is_typed(page):
+    examples = page.locator("#live [data-control=example]")
+    box = page.locator("#live [data-control=sentence]")
+    first = examples.locator("option").nth(1).inner_text()
+    examples.select_option(first)
+    assert box.input_value() == first
+    type_in(page, "she sleeps .")
+    assert examples.input_value() == "my own sentence"
+    examples.select_option(first)  # the same one again
+    assert box.input_value() == first
+    examples.select_option("my own sentence")
+    assert box.input_value() == ""
+    assert "Type an English sentence" in says(page)
+
+
+@pytest.mark.browser
+def test_an_example_is_judged_when_it_is_written_to_its_end(page):
+    type_in(page, "the dog sees the cat .")
+    assert "That is right." in says(page)
+    page.locator('#live [data-key="word-2"]').click()
+    assert "right" not in says(page)
+    page.locator("#live [data-control=heads]").select_option("cross: all off")
+    page.locator('#live [data-key^="word-"]').last.click()
+    page.locator("#live [data-control=play]").focus()
+    for _ in range(60):
+        if "…”" not in says(page):
+            break
+        page.locator("#live [data-control=next]").click()
+    assert "Right is “le chien voit le chat .”" in says(page)
+    page.locator("#live [data-control=heads]").select_option("all on")
+    assert "That is right." in says(page)  # written to its end, as before
+    type_in(page, "the cat sees the man .")  # no example
+    assert "right" not in says(page)
+
+
+@pytest.mark.browser
+def test_a_sentence_longer_than_those_of_the_training_is_told_so(page):
+    type_in(page, "the " * 16)
+    assert "No sentence of the training was as long" in says(page)
+    type_in(page, "the " * 15)
+    assert "No sentence of the training" not in says(page)
+    type_in(page, "the " * 30)
+    assert "That is 31 words, the full stop counted; there is room for 26" in says(page)
 
 
 @pytest.mark.browser

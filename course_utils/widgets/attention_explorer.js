@@ -6,8 +6,10 @@ const sides = [state.left, state.right].map((label) => ({ label,
 const linked = (links, j, t) => links.some(([a, b]) => a === j && b === t);
 const best = (row) => row.indexOf(Math.max(...row));
 const word = (j) => shown.source[j] === undefined ? "end" : shown.source[j];
+// the end is no word and has no link: the count leaves its column out
+const words = (row) => row.slice(0, shown.source.length);
 const agree = ({ table }) =>
-  table.filter((row, t) => linked(shown.possible, best(row), t)).length;
+  table.filter((row, t) => linked(shown.possible, best(words(row)), t)).length;
 
 const narrow = ui.width < 540, gap = 14, wide = narrow ? ui.width : (ui.width - gap) / 2;
 const room = Math.min(10 + 7.3 * Math.max(...shown.target.map((w) => w.length)), 92);
@@ -16,8 +18,8 @@ sides.forEach(({ label, table }, side) => {
   const top = data.top + (narrow ? side * (data.top + n * data.row + 16) : 0);
   const step = Math.min((wide - room - 12) / table[0].length, 34);
   ui.text(left - room, top - data.top + 14, label, { "font-weight": 650 });
-  ui.text(left - room, top - data.top + 32, `${agree({ table })} of ${n} words look most at a `
-    + "linked one", { fill: "muted" });
+  ui.text(left - room, top - data.top + 32, `${agree({ table })} of ${n}: the word looked at `
+    + "most is linked", { fill: "muted" });
   table[0].forEach((_, j) => {
     const x = left + (j + 0.5) * step + 4;
     ui.text(x, top - 6, word(j), { transform: `rotate(-55 ${x} ${top - 6})` });
@@ -42,11 +44,12 @@ sides.forEach(({ label, table }, side) => {
 
 const told = ({ label, table }) => {
   const row = table[state.row], j = best(row);
-  return `${label} looks most at “${word(j)}” (${row[j].toFixed(2)})`;
+  return `“${word(j)}” (${row[j].toFixed(2)}, ${label})`;
 };
 const gold = shown.source.filter((_, j) => linked(shown.possible, j, state.row));
-ui.say(`In order to write “${shown.target[state.row]}”: ${sides.map(told).join("; ")}.`
+ui.say(`In order to write “${shown.target[state.row]}” they look most at ${
+  sides.map(told).join(" and ")}.`
   + (state.gold ? ` The grammar links it to ${gold.length
     ? gold.map((w) => `“${w}”`).join(" and ") : "no word"}.` : "")
   + ` Of ${n} words, ${sides.map((side) => agree(side)).join(" and ")} look most at a word `
-  + "that the grammar links to them.");
+  + "that the grammar links to them; the end is no word and is not counted.");

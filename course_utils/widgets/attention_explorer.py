@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -37,14 +38,16 @@ def attention_explorer(
                 f"for each of the {len(pairs)} sentences."
             )
     shown = {
-        f"{i + 1}. {' '.join(pair.source)[:30]}": sentence(name, pair, i, tables)
+        f"{i + 1}. {shorten(' '.join(pair.source), 34, placeholder=' …')}": sentence(
+            name, pair, i, tables
+        )
         for i, pair in enumerate(pairs)
     }
     most = max(len(pair.target) for pair in pairs)
     high = TOP + ROW * most + 8
     made = widget(
         name,
-        "Where do two models look? Press a row to read it",
+        "Where do they look? Press a row to read it",
         [
             select("sentence", "Sentence", list(shown)),
             select("left", "First", list(tables), value=left),
@@ -55,16 +58,16 @@ def attention_explorer(
         script=script_of(__name__),
         alt="Two tables for one sentence: rows are the words of a translation, columns "
         "the words of its source, dark where the model looked in order to write the "
-        "word. Beside each other the recurrent network's attention and one head of the "
-        "transformer; on demand the grammar's own links are framed.",
+        f"word. Two of these stand beside each other: {'; '.join(tables)}. On demand "
+        "the grammar's own links are framed.",
         height=high,
     )
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} :is(label,select){{min-width:0;max-width:100%}}"
-        f"#{name} .cw-says{{min-height:4.4em}}@container(max-width:560px)"
+        f"#{name} .cw-says{{min-height:6em}}@container(max-width:560px)"
         f"{{#{name} svg{{height:{2 * high}px!important}}"
-        f"#{name} .cw-says{{min-height:9em}}}}</style>"
+        f"#{name} .cw-says{{min-height:11em}}}}</style>"
     )
     return Widget(css + made.html, made.alt)
 

@@ -7,11 +7,15 @@ const kept = data.kept = data.kept || { runs: {}, tests: {},
   ids: new Map(data.source.map((word, i) => [word, i]).slice(FIRST)) };
 const show = (id) => ({ 1: "begin", 2: "end" })[id] || data.target[id];
 
-if (state.example !== state.exampleSeen) {
-  const first = state.exampleSeen === undefined;
+// the list of examples follows the box, so that each of them can be chosen at any time
+const gold = Object.hasOwn(data.gold, state.sentence) && data.gold[state.sentence];
+const example = gold ? state.sentence : data.own;
+if (state.exampleSeen !== undefined && state.example !== state.exampleSeen) {
   state.exampleSeen = state.example;
-  if (!first) return ui.set("sentence", state.example);
+  return ui.set("sentence", state.example === data.own ? "" : state.example);
 }
+state.exampleSeen = example;
+if (state.example !== example) return ui.set("example", example);
 const idOf = (word) => [word, word.toLowerCase(), word.toUpperCase()]
   .map((form) => kept.ids.get(form)).find((id) => id !== undefined);
 const typed = state.sentence.replace(/([.,;:!?])/g, " $1 ").split(/\s+/).filter(Boolean);
@@ -32,7 +36,8 @@ const alike = (words) => words.filter((word) => word !== open
 const longer = full || /\s$/.test(state.sentence) ? []
   : [...new Set([...(whole ? [] : alike(after)), ...alike([...kept.ids.keys()])])];
 const offered = [...new Set([...longer.slice(0, whole ? 8 : 12), ...(whole ? after : [])])];
-ui.suggest("sentence", full ? "New sentence:" : "Next:", offered, (word) =>
+const heading = full ? "New sentence:" : offered.length ? "Next:" : "";
+ui.suggest("sentence", heading, offered, (word) =>
   [...(full ? [] : longer.includes(word) ? typed.slice(0, -1) : typed), word].join(" "));
 
 // ----------------------------------------------------------------- what is switched off
@@ -107,13 +112,17 @@ if (state.at === undefined) Object.assign(state, { at: Math.min(2, data.still.st
   testSeen: 0, written: state.sentence });
 if (state.play !== state.playSeen) {
   state.playSeen = state.play;
-  Object.assign(state, { at: 0, most: 0, failed: false });
+  Object.assign(state, { at: 0, most: 0, finished: false, failed: false });
   if (kept.model) play();
-  else load(() => { Object.assign(state, { at: 0, most: 0 }); ui.set("loaded", true); play(); });
+  else load(() => {
+    Object.assign(state, { at: 0, most: 0, finished: false });
+    ui.set("loaded", true);
+    play();
+  });
 }
 if (state.next !== state.nextSeen) {
   state.nextSeen = state.next;
-  state.at += 1;
+  state.at = state.finished ? state.most = 0 : state.at + 1;
   clearTimeout(kept.timer);
   if (!kept.model) load(() => ui.set("loaded", true));
 }
@@ -126,9 +135,13 @@ const result = kept.shown = kept.model ? (readable ? run(changes) : null) : unlo
 const uncut = result && (changed ? run({ off: [] }) : result);
 const last = result ? result.steps.length - 1 : 0;
 if (state.written !== state.sentence) clearTimeout(kept.timer);
-if (result && state.written !== state.sentence) state.at = last;
-if (state.at > last) state.at = state.most = 0;
-state.most = Math.min(last, Math.max(state.most, state.at)); // the furthest word written
+if (result) {
+  // what had been written to its end is so again when a part is left out
+  const again = state.finished && state.switches !== testKey;
+  state.at = state.written !== state.sentence || again ? last : Math.min(state.at, last);
+  state.most = Math.min(last, Math.max(state.most, state.at)); // the furthest word written
+  Object.assign(state, { finished: state.at === last, switches: testKey });
+}
 state.written = state.sentence;
 if (state.row >= read.length) state.row = 0;
 const button = document.querySelector(`[id="${data.name}"] [data-control=play]`);
@@ -180,7 +193,8 @@ const chips = (words, y, lines, look) => places(words).forEach(({ x, row, width 
     "stroke-width": bold ? 2.5 : 1 });
   if (active) ui.active(frame, active);
 });
-const sentence = (steps) => steps.map((s) => show(s.token)).join(" ").replace(/ end$/, "");
+const sentence = (steps) => steps.filter((s) => s.token !== END)
+  .map((s) => show(s.token)).join(" ");
 const seenBy = (kind, i) => shown && !isOff && kindShown === kind && shown[rowShown][i] || 0;
 const sourceLines = linesOf(read, narrow ? 3 : 2);
 const targetLines = narrow ? Math.min(4, linesOf(uncut
@@ -310,30 +324,38 @@ const missing = [
   state.target && "the positions of the translation", state.scale && "the scale",
 ].filter(Boolean).join(", ");
 const left = missing ? ` Left out: ${missing}.` : "";
-const nWords = data.source.length - FIRST;
+const known = `I know ${data.source.length - FIRST - 1} words and the full stop`;
 const tests = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length
   ? ` Test: ${count(testKey)}.` : "";
 if (state.failed) ui.say("The model's file did not arrive; press the button to try again.");
-else if (!typed.length) ui.say(`Type an English sentence. I know ${nWords} words; those `
+else if (!typed.length) ui.say(`Type an English sentence. ${known}; the words `
   + `that often begin a sentence stand below the box.${left}`);
-else if (unknown.length) ui.say(`I know ${nWords} words, and ${quoted} `
+else if (unknown.length) ui.say(`${known}; ${quoted} `
   + `${unknown.length > 1 ? "are" : "is"} not among them, so I do not translate this.`
   + `${offered.length && !whole ? " The words below the box begin like that." : ""}${left}`);
-else if (!readable) ui.say(`That is ${tokens.length - 1} words; there is room for `
-  + `${data.most}, and in training no sentence had more than 16.${left}`);
+else if (!readable) ui.say(`That is ${tokens.length - 1} words, the full stop `
+  + `counted; there is room for ${data.most}, and in training no sentence had more than ${
+    data.longest}.${left}`);
 else if (!result) ui.say(`${kept.loading ? "Loading the model …" : "All words are known. "
-  + "The model is not loaded yet: press the button."}${left}`);
+  + `The model is not loaded yet: press “${data.load}”.`}${left}`);
 else {
   const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
-  const cut = state.at + 1 === result.steps.length;
+  const said = sentence(result.steps.slice(0, state.at + 1));
   const same = changed && uncutSaid === sentence(result.steps);
   const ready = kept.model ? "" : kept.loading ? "Loading the model … "
     : "Made beforehand; load the model to type and to switch. ";
-  ui.say(`${ready}“${sentence(result.steps.slice(0, state.at + 1))}${cut ? "" : " …"}”: word `
-    + `${state.at + 1} is “${written[state.at + 1]}”, with probability `
-    + `${best[0][1].toFixed(3)}. ${kindShown}, layer ${+layerShown + 1}, head `
-    + `${+headShown + 1}${isOff ? " is off" : `: “${rows[rowShown]}” looks most at “${
-      columns[order[0]]}” (${row[order[0]].toFixed(2)})`}.${left}${changed
+  const asks = `${kindShown === "encoder" ? "" : "to write it, "}“${rows[rowShown]}”`;
+  const judged = !state.finished || !gold ? ""
+    : said === gold ? " That is right." : ` Right is “${gold}”.`;
+  const endless = state.finished && result.steps.at(-1).token !== END
+    ? " There it was stopped." : "";
+  const long = tokens.length - 1 > data.longest
+    ? " No sentence of the training was as long as this one." : "";
+  ui.say(`${ready}${said || !state.finished ? `“${said}${state.finished ? "" : " …"}”`
+    : "Nothing is written"}: word ${state.at + 1} is “${written[state.at + 1]}”, with `
+    + `probability ${best[0][1].toFixed(3)}.${endless}${judged} Head ${kindShown} ${+layerShown + 1}.${
+      +headShown + 1}${isOff ? " is off" : `: ${asks} looks most at “${columns[order[0]]}” (${
+      row[order[0]].toFixed(2)})`}.${left}${changed
       ? (same ? " The whole model writes the same."
-        : ` The whole model writes “${uncutSaid}”.`) : ""}${tests}`);
+        : ` The whole model writes “${uncutSaid}”.`) : ""}${long}${tests}`);
 }

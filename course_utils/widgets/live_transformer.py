@@ -28,6 +28,7 @@ assert (BOS, EOS) == (1, 2), "portable.js counts on it"
 WIDE, NARROW = 742, 1420  # pixels of the drawing, on a desk and on a phone
 MOST_WORDS = 26  # of a sentence that the drawing has room for
 FOLLOWERS = 12  # words offered after a word
+OWN = "my own sentence"  # what the list of examples shows while the reader types
 
 
 def followers(
@@ -103,19 +104,21 @@ def live_transformer(
     name: str,
     packed: Mapping[str, Any],
     vocabularies: tuple[Vocabulary, Vocabulary],
-    examples: Sequence[str],
+    examples: Mapping[str, str],
     seen: Sequence[SentencePair],
     tested: Sequence[SentencePair],
 ) -> Widget:
     """Type a sentence, see it translated word by word, and take the model apart.
 
     `packed` is the model as `portable.pack` writes it, `examples` sentences to choose
-    from, `seen` the pairs that tell which word may follow which, `tested` those that
-    the test button translates. Used in chapter 12's page.
+    from with their right translations, `seen` the pairs that tell which word may
+    follow which, `tested` those that the test button translates. Used in chapter 12's
+    page.
     """
     source, target = vocabularies
     require_fit(name, packed, vocabularies, examples)
     sizes, file_text = packed["sizes"], as_text(packed)
+    first, *_ = examples
     data: dict[str, Any] = {
         "name": name,
         "source": list(source.tokens),
@@ -125,8 +128,11 @@ def live_transformer(
             [source.encode(p.source, eos=True), target.encode(p.target, eos=True)]
             for p in tested
         ],
-        "still": still(packed, source.encode(examples[0].split(), eos=True)),
-        "stillOf": examples[0],
+        "still": still(packed, source.encode(first.split(), eos=True)),
+        "stillOf": first,
+        "gold": dict(examples),
+        "own": OWN,
+        "longest": max(len(pair.source) for pair in seen),
         "sizes": {key: sizes[key] for key in ("n_layers", "n_heads")},
         "most": MOST_WORDS,
         "load": f"Load the model ({round(len(file_text) / 1000)} KB)",
@@ -135,8 +141,8 @@ def live_transformer(
         name,
         "A transformer in this page: type, translate, take it apart",
         [
-            text("sentence", "English", examples[0], "Words that may come next"),
-            select("example", "Examples", list(examples)),
+            text("sentence", "English", first, "Words that may come next"),
+            select("example", "Examples", [OWN, *examples], value=first),
             button("play", data["load"]),
             button("next", "Next word"),
             select("heads", "Heads", presets(sizes["n_layers"])),
@@ -155,10 +161,10 @@ def live_transformer(
     )
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
-        f"#{name} .cw-says{{min-height:6em}}"
+        f"#{name} .cw-says{{min-height:7.5em}}"
         f"#{name} :is(label,select){{min-width:0;max-width:100%}}"
         f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
-        f"#{name} .cw-says{{min-height:13em}}}}</style>"
+        f"#{name} .cw-says{{min-height:15em}}}}</style>"
     )
     return Widget(css + made.html + weights_element(name, packed), made.alt)
 
@@ -167,9 +173,9 @@ def require_fit(
     name: str,
     packed: Mapping[str, Any],
     vocabularies: tuple[Vocabulary, Vocabulary],
-    examples: Sequence[str],
+    examples: Mapping[str, str],
 ) -> None:
-    """Refuse weights of another vocabulary, and examples the model can't read."""
+    """Refuse weights of another vocabulary, and examples outside the vocabularies."""
     sizes = packed["sizes"]
     built, given = (sizes["n_source"], sizes["n_target"]), tuple(map(len, vocabularies))
     if built != given:
@@ -179,10 +185,12 @@ def require_fit(
         )
     if not examples:
         raise ValueError(f"widget {name!r} got no example, expected at least one.")
-    for example in examples:
+    for example, right in examples.items():
         unknown = [word for word in example.split() if word not in vocabularies[0]]
-        if unknown or not 0 < len(example.split()) <= MOST_WORDS:
+        unknown += [word for word in right.split() if word not in vocabularies[1]]
+        if unknown or not 0 < len(example.split()) <= MOST_WORDS or not right:
             raise ValueError(
-                f"widget {name!r} got the example {example!r}, expected 1 to "
-                f"{MOST_WORDS} known words parted by spaces; unknown: {unknown}."
+                f"widget {name!r} got the example {example!r}: {right!r}, expected 1 "
+                f"to {MOST_WORDS} known words parted by spaces and their translation; "
+                f"unknown: {unknown}."
             )
