@@ -231,8 +231,10 @@ def operate(box: Locator, control: Locator) -> None:
         changes(box, lambda: press(words.first, "Enter"))
     elif kind == "select":
         options = control.locator("option").all_inner_texts()
-        changes(box, lambda: control.select_option(options[-1]))
-        changes(box, lambda: press(control, "ArrowUp"))
+        at_the_end = control.input_value() == options[-1]
+        other, back = (0, "ArrowDown") if at_the_end else (-1, "ArrowUp")
+        changes(box, lambda: control.select_option(options[other]))
+        changes(box, lambda: press(control, back))
     elif kind == "tokens":
         choices = control.locator("input")
         changes(box, lambda: choices.nth(1).click())
