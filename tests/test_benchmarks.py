@@ -109,6 +109,15 @@ def test_an_exponent_needs_two_costs_above_zero(costs):
         area_growth.exponent((2, 4), costs)
 
 
+def test_growth_has_a_row_for_time_and_memory_and_one_as_usual():
+    plan = Plan(rounds=1, least=0.0)
+    stored = area_growth.rows(area_growth.STORED, (16, 32), plan)
+    assert [row.target for row in stored] == [2.15, None, 2.15]
+    assert area_growth.ANEW in stored[1].name
+    fused = area_growth.rows("attention, one fused kernel", (16, 32), plan)
+    assert [row.target for row in fused] == [2.15, 1.15]
+
+
 # -------------------------------------------------------------- rows, table, comparison
 
 
@@ -175,14 +184,16 @@ def test_the_table_has_a_line_for_each_row_and_its_verdict():
 
 def test_the_markdown_has_a_column_for_each_heading():
     lines = markdown([ROW, replace(ROW, area="loss", note="Why.")]).splitlines()
-    assert {line.count("|") for line in lines if line.startswith("|")} == {5}
+    assert {line.count("|") for line in lines if line.startswith("|")} == {4}
     assert "Why." in lines
 
 
 def test_the_markdown_shows_what_is_over_its_target():
     met, over = markdown([ROW, replace(ROW, ratio=1.2)]).splitlines()[4:6]
     space = "\N{NO-BREAK SPACE}"
-    assert met.startswith(f"| 0.90{space}±{space}0.020 | ≤{space}1.00 | step, small |")
+    assert met.startswith(
+        f"| 0.90{space}±{space}0.020 | ≤{space}1.00 | step, small, against"
+    )
     assert over.startswith(f"| **1.20{space}±{space}0.020** | **≤{space}1.00** |")
 
 
