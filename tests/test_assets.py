@@ -10,7 +10,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from tools import lighthouse
-from tools.assets import no_waiting, one_stylesheet
+from tools.assets import names_in, no_waiting, one_stylesheet, pruned
 from tools.browser import served
 from tools.cards import card, title_of, weights, with_card
 
@@ -30,6 +30,7 @@ def site(tmp_path):
     return tmp_path
 
 
+NAMES = frozenset("abc")  # of all elements, classes and ids
 HEAD = """<head>
   <link href="../_static/styles/theme.css?digest=1" rel="stylesheet" />
   <link rel="icon" href="../_static/favicon.svg"/>
@@ -39,13 +40,13 @@ HEAD = """<head>
 
 def test_stylesheets_become_one_in_their_order(site):
     static = site / "_static"
-    page = one_stylesheet(HEAD, site / "book", static)
+    page = one_stylesheet(HEAD, site / "book", static, NAMES)
     (file,) = static.glob("site.*.css")
     assert page.count("stylesheet") == 1
     assert f'href="../_static/{file.name}"' in page
     assert "favicon" in page
     text = file.read_text("utf-8")
-    assert text.index("a {") < text.index("b {") < text.index("c {")
+    assert text.index("a{") < text.index("b{") < text.index("c{")
     assert "url(file.png)" in text  # as seen from the folder of the one file
     assert "data:image/png" in text
     assert "@import" not in text
@@ -53,16 +54,44 @@ def test_stylesheets_become_one_in_their_order(site):
 
 def test_pages_with_the_same_stylesheets_share_the_file(site):
     static = site / "_static"
-    one_stylesheet(HEAD, site / "book", static)
-    page = one_stylesheet(HEAD.replace("../", ""), site, static)
+    one_stylesheet(HEAD, site / "book", static, NAMES)
+    page = one_stylesheet(HEAD.replace("../", ""), site, static, NAMES)
     assert len(list(static.glob("site.*.css"))) == 1
     assert 'href="_static/site.' in page
+
+
+@pytest.mark.parametrize(
+    ("rule", "kept"),
+    [
+        ("p.note{color:red}", "p.note{color:red}"),
+        (".gone{color:red}", ""),
+        ("#place > p{color:red}", "#place > p{color:red}"),
+        ("#nowhere > p{color:red}", ""),
+        (".gone, p:hover, p::after{top:0}", "p:hover,p::after{top:0}"),
+        ("p:not(.gone) [data-gone]{top:0}", "p:not(.gone) [data-gone]{top:0}"),
+        ("@media (width < 9px) { .gone{top:0} }", ""),
+        ("@media print { p{top:0} .gone{top:0} }", "@media print{\np{top:0}\n}"),
+        ("@font-face{font-family:x}", "@font-face{font-family:x}"),
+        (":root{--blue:#00f} /* a word */", ":root{--blue:#00f}"),
+        ('p{background:url("data:x,{}")}', 'p{background:url("data:x,{}")}'),
+    ],
+)
+def test_only_rules_that_no_page_can_use_are_left_out(rule, kept):
+    names = frozenset({"p", "note", "place"})
+    assert pruned(rule, names) == kept
+    assert pruned(kept, names) == kept
+
+
+def test_names_come_from_pages_and_scripts(site):
+    (site / "book" / "x.html").write_text('<p class="note" id="place">Hi</p>')
+    (site / "_static" / "x.js").write_text("box.classList.add('is-open')")
+    assert names_in(site) >= {"p", "note", "place", "is-open", "bs-tooltip-auto"}
 
 
 def test_a_missing_stylesheet_is_an_error(site):
     (site / "_static" / "course.css").unlink()
     with pytest.raises(FileNotFoundError):
-        one_stylesheet(HEAD, site / "book", site / "_static")
+        one_stylesheet(HEAD, site / "book", site / "_static", NAMES)
 
 
 def test_scripts_wait_and_their_settings_are_there_at_once(site):

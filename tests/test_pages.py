@@ -55,6 +55,13 @@ def test_the_themes_icon_script_and_rules_are_taken_out():
     assert ICON_RULES.sub("", rules) == ".kept{color:red}"
 
 
+def test_code_keeps_only_the_spans_that_have_a_colour():
+    code = '<span class="n">x</span> <span class="o">=</span> <span class="mi">1</span>'
+    page = mended(f"<pre>{code}<span class='n'><b>y</b></span></pre>")
+    assert page.startswith('<pre>x <span class="o">=</span> <span class="mi">1</span>')
+    assert "<b>y</b></span>" in page
+
+
 def test_the_map_links_only_to_chapters_that_are_written(tmp_path):
     (tmp_path / "06_written.html").touch()
     page = '<a data-page="06_written">6</a> <a data-page="07_not_yet">7</a>'

@@ -18,7 +18,7 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
-from tools.assets import quick
+from tools.assets import names_in, quick
 from tools.cards import with_card
 from tools.mathematics import with_glyphs
 from tools.stamps import published
@@ -37,6 +37,8 @@ WEIGHTS = re.compile(
 # A formula and the punctuation that clings to it: no line breaks between them.
 _FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
 CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
+# Names, punctuation and spaces of code, which have the colour of the text around them.
+PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
 # What the theme and docutils write that some readers can't use.
 MENDINGS = {
     # text outside every landmark
@@ -54,6 +56,7 @@ def mended(page: str) -> str:
     page = re.sub(r"\s*<script src=\"[^\"]*fontawesome\.js[^>]*></script>", "", page)
     page = re.sub(r'\s*<link rel="preload" as="script"[^>]*>', "", page)
     page = CLINGING.sub(r'<span class="keep">\g<0></span>', page)
+    page = PLAIN.sub(r"\1", page)
     for wrong, right in MENDINGS.items():
         page = page.replace(wrong, right)
     return with_glyphs(page)
@@ -97,15 +100,16 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     static = out / "_static"
     theme = static / "styles" / "pydata-sphinx-theme.css"
     theme.write_text(ICON_RULES.sub("", theme.read_text("utf-8")), encoding="utf-8")
+    (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
+    names = names_in(out)
     for page in out.rglob("*.html"):
         if "_static" not in page.relative_to(out).parts:
             text = with_written_chapters(page.read_text("utf-8"), page.parent)
             text = with_weights_apart(text, page.parent, static)
             name = page.relative_to(out).with_suffix("").as_posix()
             text = with_card(text, name, static, published(), app.config.project)
-            page.write_text(quick(mended(text), page.parent, static), "utf-8")
+            page.write_text(quick(mended(text), page.parent, static, names), "utf-8")
     shutil.rmtree(static / "vendor", ignore_errors=True)
-    (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
     for unused in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt")]:
         unused.unlink()
 

@@ -1,12 +1,12 @@
 // The stylesheet leaves what is far from the screen for later (`content-visibility`), so
 // that a page of ten thousand elements is there at once. When nothing else happens the
-// rest is laid out, some blocks at a time, and what scrolls sideways inside its box is
+// rest is laid out, a few milliseconds at a time, and what scrolls sideways inside its box is
 // made reachable by keyboard.
 const whenIdle = (work) => (window.requestIdleCallback
   ? requestIdleCallback(work, { timeout: 30 }) : setTimeout(work, 10));
 const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
 const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre";
-const AT_A_TIME = 30;
+const AT_A_TIME = 6;  // milliseconds: a finger that comes meanwhile does not wait
 
 function letBeReached(box) {
   if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
@@ -16,10 +16,13 @@ async function layOutTheRest() {
   const blocks = [...document.querySelectorAll(BLOCKS)];
   while (blocks.length) {
     await new Promise(whenIdle);
-    for (const block of blocks.splice(0, AT_A_TIME)) {
+    const began = performance.now();
+    while (blocks.length && performance.now() - began < AT_A_TIME) {
+      const block = blocks.shift();
       block.style.contentVisibility = "visible";
       if (block.matches(BOXES)) letBeReached(block);
       block.querySelectorAll(BOXES).forEach(letBeReached);
+      void block.offsetHeight;  // lays it out now, so that the clock sees it
     }
   }
 }
