@@ -1,12 +1,12 @@
 // The stylesheet leaves what is far from the screen for later (`content-visibility`), so
-// that a page of ten thousand elements is there at once. When the reader moves, or has
-// read for a while, the rest is laid out, a few milliseconds at a time, and what scrolls
-// sideways inside its box is made reachable by keyboard.
+// that a page of ten thousand elements is there at once. When nothing else happens the
+// rest is laid out, a few milliseconds at a time, and what scrolls sideways inside its
+// box is made reachable by keyboard.
 const whenIdle = (work) => (window.requestIdleCallback
   ? requestIdleCallback(work, { timeout: 30 }) : setTimeout(work, 10));
 const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
 const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre";
-const AT_A_TIME = 12, A_WHILE = 10000;  // milliseconds
+const AT_A_TIME = 10;  // milliseconds
 
 function letBeReached(box) {
   if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
@@ -26,12 +26,7 @@ async function layOutTheRest() {
     }
   }
 }
-let rest = null;
-const begin = () => { rest ??= layOutTheRest(); };
-for (const move of ["scroll", "pointerdown", "keydown", "hashchange"]) {
-  addEventListener(move, begin, { once: true, passive: true });
-}
-setTimeout(begin, location.hash ? 0 : A_WHILE);
+layOutTheRest();
 addEventListener("resize", () => document.querySelectorAll(BOXES).forEach(letBeReached));
 // A page opened from a file may not read other pages, as search summaries do.
 if (location.protocol === "file:" && window.DOCUMENTATION_OPTIONS) {
