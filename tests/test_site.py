@@ -295,6 +295,17 @@ def test_the_first_address_leads_to_the_introduction(browser, address):
 
 
 @browser_test
+def test_what_is_far_off_is_laid_out_though_nobody_moves(browser, address):
+    """A picture of the whole page shows all of it."""
+    far = "[...document.querySelectorAll(BLOCKS)]"
+    with Visit(browser, address, CODE_PAGE) as visit:
+        visit.page.wait_for_function(
+            f"{far}.every((block) => block.style.contentVisibility === 'visible')"
+        )
+        assert visit.page.evaluate(f"{far}.length") > 50
+
+
+@browser_test
 def test_search_finds_a_chapter(browser, address):
     with Visit(browser, address, "search.html?q=softmax") as visit:
         visit.page.wait_for_selector("#search-results li a")
