@@ -2,7 +2,8 @@
 
 The learner's `check` runs answers in the notebook, the grader in a sandbox, both with
 `run`, so that both see the same. An answer is watched while it runs: did it
-change its arguments, call a ready-made attention, execute more lines for more tokens.
+change its arguments, call a ready-made attention or the package's own solution, execute
+more lines for more tokens.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import linecache
 import sys
 import sysconfig
 import traceback
+from collections.abc import Collection
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType, TracebackType
+from types import CodeType, FrameType, TracebackType
 from typing import Any
 
 import numpy as np
 import torch
+from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 PACKAGE = str(Path(__file__).parent)
 QUESTIONS = str(Path(__file__).parent / "questions")
@@ -27,8 +30,21 @@ LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
     | {str(Path(torch.__file__).parent), "<frozen"}
 )
-READY_MADE = ("scaled_dot_product", "multi_head_attention", "multiheadattention")
-BLINDING = ("settrace", "setprofile", "start_new_thread")  # would hide such a call
+READY_MADE = (
+    "scaled_dot_product",
+    "multi_head_attention",
+    "multiheadattention",
+    "flex_attention",
+    "transformer_encoder_layer",
+)
+BLINDING = (  # would hide such a call
+    "settrace",
+    "setprofile",
+    "gettrace",
+    "getprofile",
+    "start_new_thread",
+    "_disable_profiler_legacy",
+)
 FAILURES = (
     "unanswered",
     "missing",
@@ -38,8 +54,12 @@ FAILURES = (
     "time",
     "died",
 )
+RECORDING = ProfilerConfig(
+    ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()
+)
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
-tensors_equal = torch.equal  # kept from before any answer could replace it
+# kept from before any answer could replace them
+arrays_equal, new_array = np.array_equal, np.array
 
 
 @dataclass(frozen=True)
@@ -89,7 +109,7 @@ def to_plain(value: Any, depth: int = 0) -> Any:
             raise NotPlainError(f"tensor of shape {tuple(tensor.shape)}")
         if tensor.dtype in (torch.bfloat16, torch.float16):
             tensor = tensor.float()
-        return np.array(tensor.resolve_neg().numpy())
+        return new_array(tensor.resolve_neg().numpy())
     if isinstance(value, np.generic):
         return to_plain(value.item(), depth + 1)
     if kind in (list, tuple, dict) and len(value) > MAX_ITEMS:
@@ -103,14 +123,20 @@ def to_plain(value: Any, depth: int = 0) -> Any:
     )
 
 
-def to_tensors(value: Any) -> Any:
-    """Turn arrays into fresh tensors that share no memory with them."""
+def to_tensors(value: Any, lent: list[Any] | None = None) -> Any:
+    """Turn arrays into fresh tensors that share no memory with them.
+
+    `lent` collects each array and the copy of it that its tensor looks into.
+    """
     if isinstance(value, np.ndarray):
-        return torch.from_numpy(value.copy())
+        copy = value.copy()
+        if lent is not None:
+            lent.append((value, copy))
+        return torch.from_numpy(copy)
     if isinstance(value, list | tuple):
-        return type(value)(to_tensors(x) for x in value)
+        return type(value)(to_tensors(x, lent) for x in value)
     if isinstance(value, dict):
-        return {name: to_tensors(x) for name, x in value.items()}
+        return {name: to_tensors(x, lent) for name, x in value.items()}
     return value
 
 
@@ -121,22 +147,52 @@ def is_own(filename: str) -> bool:
     return not filename.startswith((*LIBRARIES, PACKAGE))
 
 
-class Watch:
-    """Count the learner's lines as they execute; note calls of ready-made attention."""
+def package_name(code: CodeType) -> str:
+    """Name a function of this package as one would import it."""
+    place = Path(code.co_filename).relative_to(PACKAGE).with_suffix("")
+    return ".".join(["course_utils", *place.parts, code.co_qualname])
 
-    def __init__(self) -> None:
+
+def called_by_learner(frame: FrameType | None) -> bool:
+    """Tell whether the learner's code led here, and not a question's own."""
+    while frame and not is_own(frame.f_code.co_filename):
+        frame = frame.f_back
+    return not (frame and frame.f_code.co_filename.startswith(QUESTIONS))
+
+
+class Watch:
+    """Count the learner's lines as they execute; note what should not be called.
+
+    Noted are calls of a ready-made attention, by name and by PyTorch's own record of
+    its operations, of the functions or classes `packaged` of this package, and of the
+    question's `reference`.
+    """
+
+    def __init__(
+        self, packaged: Collection[str] = (), reference: CodeType | None = None
+    ) -> None:
+        self.packaged, self.reference = packaged, reference
         self.steps = 0
         self.library: set[str] = set()
 
     def __enter__(self) -> Watch:
         self.before = sys.gettrace(), sys.getprofile()
+        self.recording = start_recording()
         sys.setprofile(self.profile)
         sys.settrace(self.trace)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
+        watching = sys.gettrace() == self.trace and sys.getprofile() == self.profile
         sys.settrace(self.before[0])
         sys.setprofile(self.before[1])
+        if self.recording:
+            operations = stop_recording()
+            watching = watching and operations is not None
+            for name in operations or ():
+                self.note(name)
+        if kind is None and not watching:
+            self.library.add("settrace")
 
     def note(self, name: str) -> None:
         if any(word in name.lower() for word in READY_MADE):
@@ -144,6 +200,8 @@ class Watch:
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
+        if code is self.reference and called_by_learner(frame.f_back):
+            self.library.add(package_name(code))
         if is_own(code.co_filename):
             return self.count
         if code.co_flags & inspect.CO_OPTIMIZED:  # a call, not a class being defined
@@ -151,7 +209,11 @@ class Watch:
         if code.co_filename == str(Path(PACKAGE, "attention.py")) and (
             code.co_name in ("attention", "basic_self_attention", "forward")
         ):
-            self.library.add(f"course_utils.attention.{code.co_qualname}")
+            self.library.add(package_name(code))
+        if code.co_qualname.partition(".")[0] in self.packaged and (
+            code.co_filename.startswith(PACKAGE) and called_by_learner(frame)
+        ):
+            self.library.add(package_name(code))
         if code.co_qualname in ("OpOverload.__call__", "OpOverloadPacket.__call__"):
             self.note(str(frame.f_locals.get("self")))
         return None
@@ -167,6 +229,24 @@ class Watch:
         self.note(name)
         if name in BLINDING:
             self.library.add(name)
+
+
+def start_recording() -> bool:
+    """Let PyTorch record its operations, whoever calls them, if it can just now."""
+    try:
+        torch.autograd._enable_profiler_legacy(RECORDING)
+    except (AttributeError, RuntimeError):
+        return False
+    return True
+
+
+def stop_recording() -> set[str] | None:
+    """Return the names of the operations, or None if someone stopped the record."""
+    try:
+        threads = torch.autograd._disable_profiler_legacy()
+    except RuntimeError:
+        return None
+    return {event.name() for thread in threads for event in thread}
 
 
 def own_frames(trace: TracebackType | None) -> list[tuple[str, int, str]]:
@@ -193,10 +273,15 @@ def failure_of(error: BaseException) -> Failure:
     return Failure("exception", type(error).__name__, message, line)
 
 
-def same_arguments(old: Any, new: Any) -> bool:
-    """Compare arguments before and after a call."""
-    if isinstance(old, torch.Tensor):
-        return old.shape == new.shape and tensors_equal(old, new)
+def same_argument(old: Any, new: Any) -> bool:
+    """Compare a plain argument with what a call left of its tensors."""
+    if isinstance(old, np.ndarray):
+        return old.shape == new.shape and arrays_equal(old, new.detach().numpy())
+    if isinstance(old, list | tuple):
+        return len(old) == len(new) and all(map(same_argument, old, new))
+    if isinstance(old, dict):
+        same_names = old.keys() == new.keys()
+        return same_names and all(same_argument(old[name], new[name]) for name in old)
     return bool(old == new)
 
 
@@ -204,7 +289,7 @@ def run(
     answer: Any,
     args: tuple[Any, ...] = (),
     names: tuple[str, ...] = (),
-    watched: bool = True,
+    watch: Watch | None = None,
 ) -> Record:
     """Call an answer with plain arguments and record what came of it.
 
@@ -214,20 +299,23 @@ def run(
     """
     if not callable(answer) and args and answer is not Ellipsis:
         return Record(failure=Failure("not_callable", type(answer).__name__))
-    given, kept, watch = to_tensors(args), to_tensors(args), Watch()
+    lent: list[list[Any]] = [[] for _ in args]
+    given: tuple[Any, ...] = ()
     value, failure = None, None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         try:
-            if callable(answer):
-                with watch if watched else nullcontext():
-                    answer = answer(*given)
-            value = to_plain(answer)
+            with watch or nullcontext():  # over all that an answer could have replaced
+                given = tuple(map(to_tensors, args, lent))
+                value = to_plain(answer(*given) if callable(answer) else answer)
         except (Exception, SystemExit) as error:
             failure = failure_of(error)
     mutated = tuple(
         name
-        for name, old, new in zip(names, kept, given)
-        if not same_arguments(old, new)
+        for name, old, new, pairs in zip(names, args, given, lent)
+        if any(was.tobytes() != now.tobytes() for was, now in pairs)
+        or not same_argument(old, new)
     )
+    if watch is None:
+        return Record(value, failure, mutated)
     return Record(value, failure, mutated, tuple(sorted(watch.library)), watch.steps)

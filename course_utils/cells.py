@@ -11,13 +11,14 @@ import json
 import linecache
 import signal
 import sys
-import time
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from os import write
+from time import process_time
 from typing import Any
 
-from course_utils.answers import Failure, Record, failure_of, run
+from course_utils.answers import Failure, Record, Watch, failure_of, run
 from course_utils.exchange import decode, encode_record
 
 MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
@@ -91,17 +92,18 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]:
     """Call an answer with every case of its question and encode what came of it."""
-    cases = [decode(case) for case in question["cases"]]
+    cases, names = question["cases"], tuple(question["arguments"])
     failure = None
     records: list[Any] = []
     with time_limit(seconds):
         try:
-            names, watched = tuple(question["arguments"]), question["watched"]
-            if watched:  # let it import what it needs first: that is slow when watched
-                run(answer, tuple(cases[0]), names, watched=False)
+            if question["watched"]:  # let it import what it needs: slow when watched
+                run(answer, cases[0], names)
             for args in cases:
-                record = run(answer, tuple(args), names, watched)
-                records.append(encoded(record))
+                watch = Watch(question["packaged"]) if question["watched"] else None
+                if watch and len(sys._current_frames()) > 1:
+                    watch.library.add("reach:a second thread")
+                records.append(encoded(run(answer, args, names, watch)))
         except TimeUpError:
             failure = Failure("time")
         except BaseException as error:
@@ -126,6 +128,8 @@ def encoded(record: Any) -> Any:
 def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
     """Run the cells in order; call each answer when it is checked, or at the end."""
     seconds, questions = request["seconds"], request["questions"]
+    for question in questions.values():  # before a cell could replace what decodes
+        question["cases"] = [tuple(decode(case)) for case in question["cases"]]
     done: set[str] = set()
     trees: dict[int, ast.Module] = {}
     for i, source in enumerate(request["cells"]):
@@ -164,4 +168,17 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
     for identifier, question in questions.items():
         if question["answer"] in space and identifier not in done:
             check(identifier, space[question["answer"]])
-    send(done=round(time.process_time(), 2))
+    send(done=round(process_time(), 2))
+
+
+def begin(request: dict[str, Any], channel: int) -> None:
+    """Serve a request through a channel, one JSON message per line."""
+    mark = request.pop("mark")
+
+    def send(**message: Any) -> None:
+        data = json.dumps({"mark": mark, **message}).encode() + b"\n"
+        while data:
+            data = data[write(channel, data) :]
+
+    send(ready=True)
+    serve(request, send)

@@ -27,7 +27,7 @@ def verdict(identifier: str, answer: Any, seed: int | str = PUBLIC_SEED) -> Resu
     """Run an answer on a seed's inputs and judge what came of it."""
     question = find_question(identifier)
     cases, _ = expectations(question, seed)
-    records = [ask(question, answer, case) for case in cases]
+    records = [ask(question, answer, case, learners=True) for case in cases]
     return judge(question, seed, records)
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, field
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course_utils.answers import Failure, Record
@@ -14,12 +17,35 @@ from course_utils.sandbox import Isolation, Limits, converse
 from course_utils.submissions import Notebook
 
 MAX_RESTARTS = 4
+MAX_FLAGS = 20  # of cells that fail
 ENDS = {
     "time": "never ends",
     "died": "ends the program",
     "output": "writes too much",
     "unreadable": "writes into the grader's channel",
 }
+
+
+# How a submission could look behind its own call, to blind whoever watches it there.
+REACHING = re.compile(
+    r"\b(?:__(?:closure|globals|code|dict|self|func|builtins|getattribute|traceback"
+    r"|subclasses|match_args)__|cell_contents|_getframe|currentframe|_current_frames"
+    r"|f_(?:back|locals|globals|builtins)|(?:tb|gi|cr|ag)_frame|get_objects"
+    r"|get_refer(?:rers|ents)|[gs]et(?:trace|profile)|addaudithook|getsignal|ctypes"
+    r"|attrgetter|methodcaller|getmembers\w*|getattr_static|getclosurevars"
+    r"|_\w+_profiler\w*)\b"
+    r"|(?<![.\w])(?:exec|eval|compile|vars)(?=\s*\()"
+    r"|(?<![.\w])getattr(?=\s*\((?!\s*\w+,\s*[\"']\w*[\"']\s*[,)]))"
+)
+
+
+def reaches(cells: Iterable[str]) -> list[str]:
+    """List the words of a submission by which it could reach into its examiner.
+
+    The code is read as Python reads names, and never run here.
+    """
+    text = unicodedata.normalize("NFKC", "\n".join(cells))
+    return sorted({match[0] for match in REACHING.finditer(text)})
 
 
 def hidden_seed(secret: str, notebook: Notebook) -> str:
@@ -85,6 +111,7 @@ class Examination:
                 "answer": question.answer,
                 "arguments": question.arguments,
                 "watched": question.watched,
+                "packaged": question.packaged,
                 "cases": [encode(case.args) for case in self.cases[question.id]],
             }
             for question in questions
@@ -136,10 +163,24 @@ class Examination:
                     records[question.id] = self.failed(question, kind, ENDS[alone.end])
                     if kind == "died":
                         flags.append(f"{question.id} {ENDS[alone.end]}")
+        broken = sorted(attempt.broken.items())
         flags += [
             f"cell {number + 1}: {'never ends' if error == 'time' else error[:80]}"
-            for number, error in sorted(attempt.broken.items())
+            for number, error in broken[:MAX_FLAGS]
         ]
+        if len(broken) > MAX_FLAGS:
+            flags.append(f"{len(broken) - MAX_FLAGS} more cells fail")
+        ran = (cell for i, cell in enumerate(self.notebook.cells) if i not in skip)
+        words = reaches(ran)
+        if words:
+            flags.append(f"reaches behind its own calls: {', '.join(words[:8])}")
+            notes = tuple(f"reach:{word}" for word in words[:8])
+            for question in self.questions:
+                if question.watched and question.id in records:
+                    records[question.id] = [
+                        replace(record, library=(*record.library, *notes))
+                        for record in records[question.id]
+                    ]
         for question in self.questions:
             flags += [f"{question.id} {x}" for x in sorted(excesses(records, question))]
             count = attempt.names.count(question.answer)
@@ -178,6 +219,17 @@ def examine(
     return Examination(notebook, questions, cases, limits, isolation).run()
 
 
+def judged(question: Question, seed: str, records: list[Record]) -> Result:
+    """Judge one question; what the judge stumbles over costs nobody else a grade."""
+    try:
+        return judge(question, seed, records)
+    except Exception as error:
+        parts = tuple((part.name, 0, part.points) for part in question.parts)
+        hint = "the answer could not be judged: a person has to look at it."
+        flag = f"not judged: {plain_text(f'{type(error).__name__}: {error}')[:80]}"
+        return Result(question.id, 0, question.points, parts, "unjudged", hint, (flag,))
+
+
 def judge_all(
     notebook: Notebook,
     questions: tuple[Question, ...],
@@ -189,9 +241,10 @@ def judge_all(
     results, flags = [], []
     for question in questions:
         if question.id in records:
-            result = judge(question, seed, records[question.id])
+            result = judged(question, seed, records[question.id])
         else:
-            hint = "the notebook could not be read."
+            why = next((f for f in notebook.flags if f.startswith("not read: ")), "")
+            hint = f"the notebook could not be read ({why.removeprefix('not read: ')})."
             parts = tuple((part.name, 0, part.points) for part in question.parts)
             result = Result(question.id, 0, question.points, parts, "unread", hint)
         results.append(result)

@@ -7,6 +7,7 @@ import hashlib
 import io
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from pathlib import Path
@@ -17,6 +18,7 @@ from course_utils.submissions import Submission
 
 Row = dict[str, Any]
 Book = dict[str, Any]
+FIELDS = {"run", "shard", "submissions", "listing", "rows"}
 COLUMNS = ("student", "exercise", "score", "max_score", "flags")
 
 
@@ -75,10 +77,13 @@ def append_row(path: Path, row: Row) -> None:
 
 
 def safe_cell(value: Any) -> Any:
-    """Keep a spreadsheet from taking a text for a formula."""
-    if isinstance(value, str) and value[:1] in ("=", "+", "-", "@", "\t", "\r"):
-        return f"'{value}"
-    return value
+    """Keep a spreadsheet from taking a text, or a piece of it, for a formula.
+
+    Where the semicolon separates columns, every piece between two is a cell.
+    """
+    if not isinstance(value, str):
+        return value
+    return re.sub(r"(^|;[\s\"]*)([=+\-@\t\r＝＋－＠])", r"\1'\2", value)
 
 
 def as_csv(rows: list[Row]) -> str:
@@ -119,10 +124,19 @@ def read_shard(text: str) -> tuple[int, int]:
     return int(index), int(count)
 
 
+def read_book(path: Path) -> Book:
+    """Read the .json file of a shard."""
+    try:
+        book: Book = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not the .json file of a graded shard.") from error
+    return book
+
+
 def merged(books: list[tuple[str, Book]]) -> Book:
     """Join the shards of one run; a missing, doubled or foreign one is an error."""
     for name, book in books:
-        if not isinstance(book, dict) or "shard" not in book or "rows" not in book:
+        if not isinstance(book, dict) or not book.keys() >= FIELDS:
             raise ValueError(f"{name} is not the .json file of a graded shard.")
     first = books[0][1]
     count = first["shard"][1]

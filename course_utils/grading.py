@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import importlib.util
-import json
 import os
 import sys
 from collections.abc import Iterator
@@ -74,11 +73,12 @@ def grade_one(
 ) -> tuple[Any, ...]:
     """Run one submission; what it takes to judge it is returned."""
     notebook = read_notebook(submission.path)
+    changed = ["changed while it was graded"] * (notebook.digest != submission.digest)
     asked = questions.get(submission.chapter, ())
     records, flags = (
         examine(notebook, asked, secret, limits, isolation) if asked else ({}, [])
     )
-    return submission, notebook, asked, records, [*notebook.flags, *flags]
+    return submission, notebook, asked, records, [*changed, *notebook.flags, *flags]
 
 
 def graded_rows(
@@ -127,7 +127,8 @@ def grade(options: argparse.Namespace) -> None:
     for submission in submissions:
         name = os.fsencode(submission.path.relative_to(options.folder)).hex()
         content = read_notebook(submission.path).digest
-        keyed.append((gradebook.digest(run, name, content), submission))
+        key = gradebook.digest(run, name, content)
+        keyed.append((key, dataclasses.replace(submission, digest=content)))
     if not keyed:
         raise ValueError(
             f"there is no notebook (.ipynb) in {options.folder}; give the folder that "
@@ -172,7 +173,7 @@ def finish(out: Path, book: gradebook.Book) -> None:
 
 def merge(options: argparse.Namespace) -> None:
     """Join the .json files of all shards into one table."""
-    books = [(str(path), json.loads(path.read_text("utf-8"))) for path in options.parts]
+    books = [(str(path), gradebook.read_book(path)) for path in options.parts]
     finish(options.out, gradebook.merged(books))
 
 

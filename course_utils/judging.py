@@ -10,11 +10,12 @@ import dataclasses
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 
 import numpy as np
 
-from course_utils.answers import Failure, Record, run
+from course_utils.answers import BLINDING, Failure, Record, Watch, run
 from course_utils.questions import Args, Case, Output, Part, Question
 
 MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined
@@ -82,9 +83,19 @@ def expectations(
     return cases, [ask(question, question.reference, case) for case in cases]
 
 
-def ask(question: Question, answer: Any, case: Case) -> Record:
-    """Run an answer on one case of its question."""
-    return run(answer, case.args, question.arguments, question.watched)
+def ask(question: Question, answer: Any, case: Case, learners: bool = False) -> Record:
+    """Run an answer on one case of its question; a learner's is watched throughout."""
+    watch = Watch() if question.watched else None
+    if learners:
+        watch = Watch(question.packaged, reference_code(question))
+    return run(answer, case.args, question.arguments, watch)
+
+
+def reference_code(question: Question) -> CodeType | None:
+    """Return the code of the reference, if no mistake is made of the same."""
+    code = getattr(question.reference, "__code__", None)
+    wrong = (getattr(m.wrong, "__code__", None) for m in question.mistakes)
+    return None if code in wrong else code
 
 
 # --------------------------------------------------------------- the generic sentences
@@ -203,22 +214,29 @@ def part_is_right(
             return False
         if explain_form(question, record.value, expected.value):
             return False
-        if part.accepts:
-            if not part.accepts(case.args, record.value):
-                return False
-        elif not same(
-            part.view(record.value), part.view(expected.value), question.tolerance
-        ):
+        if not accepted(question, part, case.args, record.value, expected.value):
             return False
         steps.add(record.steps)
     return not part.steady or len(steps) == 1
+
+
+def accepted(
+    question: Question, part: Part, args: Args, value: Any, expected: Any
+) -> bool:
+    """Ask a part about a value of the right form, whatever numbers are in it."""
+    try:
+        if part.accepts:
+            return bool(part.accepts(args, value))
+        return same(part.view(value), part.view(expected), question.tolerance)
+    except Exception:  # the value is a stranger's: nothing in it may stop the judge
+        return False
 
 
 def sign_fits(sign: Any, args: Args, record: Record) -> bool:
     """Ask a mistake's sign about a value that may have any form."""
     try:
         return bool(sign(args, record.value))
-    except (ValueError, TypeError, IndexError, KeyError, np.linalg.LinAlgError):
+    except Exception:  # as above
         return False
 
 
@@ -257,12 +275,23 @@ def diagnose(
     if any(failure.kind == "unanswered" for failure in failures):
         unanswered = next(f for f in failures if f.kind == "unanswered")
         return "unanswered", explain_failure(unanswered, question)
-    if question.primitives and any(record.library for record in records):
-        name = next(record.library[0] for record in records if record.library)
+    used = not_allowed(question, records)
+    if used and used[0].startswith("course_utils."):
+        own = used[0].removeprefix("course_utils.questions.")
+        owner = "the package's own" if own == used[0] else "the question's own solution"
+        return "package", f"{call} uses {owner} `{own}`; write it yourself."
+    if used and used[0].startswith("reach:"):
         return "library", (
-            f"{call} calls `{name}`; this question asks you to write attention "
+            f"the notebook uses `{used[0].removeprefix('reach:')}`, by which {call} "
+            "could hide how it works: a person has to look at it."
+        )
+    if used and question.primitives:
+        return "library", (
+            f"{call} calls `{used[0]}`; this question asks you to write attention "
             "yourself, from matrix products and softmax alone."
         )
+    if used:
+        return "library", f"{call} calls `{used[0]}`, which hides how it works."
     found = find_equal(question, cases, records)
     if found:
         return found
@@ -305,6 +334,31 @@ def diagnose(
     )
 
 
+def not_allowed(question: Question, records: list[Record]) -> list[str]:
+    """List what an answer called though it was to be written, this package's first."""
+    library = {name for record in records for name in record.library}
+    own = sorted(name for name in library if name.startswith("course_utils."))
+    rest = sorted(
+        library.difference(own), key=lambda name: (":" in name, "_" in name[:1], name)
+    )
+    if question.primitives:
+        return own + rest
+    ready_made = [name for name in own if is_ready_made(question, name)]
+    hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
+    return ready_made + (hiding if question.packaged else [])
+
+
+def plainness(name: str) -> tuple[bool, bool, str]:
+    """Order names, those first that a learner knows."""
+    return ":" in name, name.startswith("_"), name
+
+
+def is_ready_made(question: Question, name: str) -> bool:
+    """Tell whether a function of this package is the answer, not a help to it."""
+    words = name.split(".")
+    return words[1] == "questions" or any(x in words[2:] for x in question.packaged)
+
+
 def judge(question: Question, seed: int | str, records: list[Record]) -> Result:
     """Give points and a hint for the records of a seed's cases, in their order."""
     cases, right = expectations(question, seed)
@@ -313,12 +367,11 @@ def judge(question: Question, seed: int | str, records: list[Record]) -> Result:
             f"question {question.id} has {len(cases)} cases, got {len(records)} "
             f"records."
         )
-    library = sorted({name for record in records for name in record.library})
-    forbidden = question.primitives and bool(library)
+    used = not_allowed(question, records)
     lost = [
         part
         for part in question.parts
-        if forbidden or not part_is_right(question, part, cases, right, records)
+        if used or not part_is_right(question, part, cases, right, records)
     ]
     parts = tuple(
         (part.name, 0 if part in lost else part.points, part.points)
@@ -329,5 +382,5 @@ def judge(question: Question, seed: int | str, records: list[Record]) -> Result:
     if lost:
         found = diagnose(question, cases, right, records, lost)
         result = dataclasses.replace(result, misconception=found[0], hint=found[1])
-    flags = tuple(f"library:{name}" for name in library) if forbidden else ()
+    flags = tuple(name if ":" in name else f"library:{name}" for name in used)
     return dataclasses.replace(result, flags=flags)

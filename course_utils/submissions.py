@@ -11,6 +11,7 @@ import json
 import os
 import re
 import stat
+from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from course_utils.questions import EXERCISES
 MAX_NOTEBOOK = 50_000_000  # bytes; figures in the outputs may be large
 MAX_CODE = 2_000_000  # characters of code
 MAX_CELLS = 2_000
+MAX_BRACKETS = 2_000_000  # lists and dictionaries: a small file can be much to hold
 MAX_DEPTH = 4
 
 
@@ -32,6 +34,7 @@ class Submission:
     chapter: str  # "" when the name of no exercise was found
     path: Path
     flags: tuple[str, ...] = ()
+    digest: str = ""  # of the file as it was found
 
     @property
     def exercise(self) -> str:
@@ -50,7 +53,13 @@ class Notebook:
 def notebooks_under(folder: Path, depth: int = 0) -> list[Path]:
     """List the notebooks in a folder, by name; links are listed, never followed."""
     found: list[Path] = []
-    for entry in sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name)):
+    try:
+        entries = sorted(os.scandir(folder), key=lambda entry: os.fsencode(entry.name))
+    except OSError:
+        if not depth:
+            raise
+        return [folder]  # a row of its own, whose flag says what is wrong
+    for entry in entries:
         if entry.is_dir(follow_symlinks=False):
             if entry.name != ".ipynb_checkpoints" and depth < MAX_DEPTH:
                 found += notebooks_under(Path(entry.path), depth + 1)
@@ -75,18 +84,18 @@ def shown_name(name: str) -> str:
 
 
 def who_and_what(relative: Path, forced: str) -> tuple[str, str]:
-    """Read student and chapter from a path below the folder of submissions."""
+    """Read student, as in the file system, and chapter from a path below the folder."""
     *folders, _ = relative.parts
     stem = relative.stem
     chapter = forced or chapter_in(stem)
     for folder in reversed(folders[1:]):
         chapter = chapter or chapter_in(folder)
     if folders:
-        return shown_name(folders[0]), chapter
+        return folders[0], chapter
     exercise = EXERCISES.get(chapter, "")
     before, _, after = stem.partition(exercise) if exercise else (stem, "", "")
     rest = f"{before} {after}" if after.strip(" _-") else before
-    return shown_name(rest.strip(" _-") or stem), chapter
+    return rest.strip(" _-") or stem, chapter
 
 
 def find_submissions(folder: Path, chapter: str = "") -> list[Submission]:
@@ -100,14 +109,18 @@ def find_submissions(folder: Path, chapter: str = "") -> list[Submission]:
         relative = path.relative_to(folder)
         groups.setdefault(who_and_what(relative, chapter), []).append(path)
     found = []
+    names = Counter((shown_name(student), number) for student, number in groups)
     for (student, number), paths in sorted(groups.items()):
         exact = [path for path in paths if path.stem == EXERCISES.get(number)]
         chosen = (exact or paths)[0]
         flags = ["unknown exercise"] if not number else []
+        if names[shown_name(student), number] > 1:
+            flags.append(f"another student's name looks the same: {student!a}")
         if len(paths) > 1:
             name = shown_name(str(chosen.relative_to(folder)))
             flags.append(f"{len(paths)} notebooks, graded {name}")
-        found.append(Submission(student, number, chosen, tuple(flags)))
+        shown = shown_name(student)
+        found.append(Submission(shown, number, chosen, tuple(flags)))
     return found
 
 
@@ -153,6 +166,8 @@ def read_notebook(path: Path) -> Notebook:
     if isinstance(content, str):
         return Notebook(flags=(f"not read: {content}",), digest=content)
     digest = hashlib.sha256(content).hexdigest()
+    if content.count(b"[") + content.count(b"{") > MAX_BRACKETS:
+        return Notebook(flags=("not read: too many lists",), digest=digest)
     text, flags = decoded(content)
     try:
         notebook = json.loads(text)
@@ -165,6 +180,8 @@ def read_notebook(path: Path) -> Notebook:
     code = tuple(
         source.encode("utf-8", "replace").decode() for source in sources if source
     )
+    if not code:
+        return Notebook(flags=(*flags, "not read: no code in it"), digest=digest)
     if len(code) > MAX_CELLS or sum(map(len, code)) > MAX_CODE:
         return Notebook(flags=(*flags, "not read: too much code"), digest=digest)
     return Notebook(code, flags, digest)

@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import types
+from contextlib import suppress
 
 import pytest
 import torch
@@ -199,8 +200,24 @@ def by_function(q, k, v):
     return right(q, k, v)
 
 
-def of_the_course(q, k, v):
-    return library_attention(q, k, v)
+def by_map(q, k, v):  # a call from C: Python's profiler does not see it
+    f = torch._C._nn.scaled_dot_product_attention
+    return next(map(f, [q], [k], [v])), right(q, k, v)[1]
+
+
+def by_script(q, k, v):
+    f = torch._C._nn.scaled_dot_product_attention
+    script = torch.jit.trace(lambda *args: f(*args), (q, k, v), check_trace=False)
+    return script(q, k, v), right(q, k, v)[1]
+
+
+def behind_the_end_of_the_stack(q, k, v):  # where the watcher itself has no room left
+    def deeper():
+        with suppress(RecursionError):
+            deeper()
+
+    deeper()
+    return right(q, k, v)
 
 
 LIBRARY = [
@@ -212,7 +229,9 @@ LIBRARY = [
     behind_a_switch,
     by_module,
     by_function,
-    of_the_course,
+    by_map,
+    by_script,
+    behind_the_end_of_the_stack,
 ]
 
 
@@ -222,6 +241,13 @@ def test_a_ready_made_attention_earns_nothing_where_it_was_to_be_written(answer)
     assert (result.points, result.misconception) == (0, "library")
     assert "this question asks you to write attention yourself" in result.hint
     assert result.flags
+
+
+def test_an_honest_endless_recursion_is_named_for_what_it_is():
+    def answer(q, k, v):
+        return answer(q, k, v)
+
+    assert "RecursionError" in verdict("06.1", answer).hint
 
 
 def test_a_ready_made_attention_is_welcome_where_it_was_not_the_question():

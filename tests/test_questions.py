@@ -30,7 +30,7 @@ def mistake_of(identifier, name):
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.id)
 def test_the_reference_earns_every_point(question):
     for seed in SEEDS:
-        result = verdict(question.id, question.reference, seed)
+        result = judge(question, seed, expectations(question, seed)[1])
         assert (result.points, result.hint) == (question.points, "")
 
 

@@ -126,6 +126,7 @@ class Question:
     next_step: str
     primitives: bool = False
     tolerance: float = 1e-4
+    packaged: tuple[str, ...] = ()  # what is the answer already, in this package
 
     @property
     def points(self) -> int:
@@ -134,7 +135,8 @@ class Question:
     @property
     def watched(self) -> bool:
         """Whether it matters how the answer comes by its result."""
-        return self.primitives or any(part.steady for part in self.parts)
+        steady = any(part.steady for part in self.parts)
+        return self.primitives or steady or bool(self.packaged)
 
     def cases(self, seed: int | str) -> list[Case]:
         """Draw the inputs of a seed: every part's cases, then the probes.

@@ -115,6 +115,7 @@ SCORE = Question(
             lambda s, h, w, u, v: torch.tanh(h @ u) @ v,
         ),
     ),
+    packaged=("additive_scores",),
 )
 
 

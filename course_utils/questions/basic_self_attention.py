@@ -145,6 +145,7 @@ LAYER = Question(
             lambda x: mixed_by(torch.softmax(x @ x.T, dim=0), x),
         ),
     ),
+    packaged=("basic_self_attention",),
 )
 
 

@@ -116,6 +116,7 @@ OPERATIONS = Question(
         ),
     ),
     tolerance=1e-6,
+    packaged=("layer_cost",),
 )
 
 

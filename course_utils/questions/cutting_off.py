@@ -235,6 +235,7 @@ CUT = Question(
             from_logits(lambda p, k, share: by_share(least(p, k), share)),
         ),
     ),
+    packaged=("keep_top_k", "keep_top_p"),
 )
 
 

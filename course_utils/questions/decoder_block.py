@@ -231,6 +231,7 @@ BLOCK = Question(
             lambda x, m, w: built(x, m, w[:1].expand(3, -1, -1)),
         ),
     ),
+    packaged=("DecoderBlock",),
 )
 
 

@@ -209,6 +209,7 @@ BIAS = Question(
             lambda table, q, k: relative_bias(table[:1].expand_as(table), q, k),
         ),
     ),
+    packaged=("RelativeBias",),
 )
 
 

@@ -280,6 +280,7 @@ BY_LENGTH = Question(
             with_empty,
         ),
     ),
+    packaged=("by_length",),
 )
 
 # ------------------------------------------------------- 02.6 two sentences, one vector

@@ -150,6 +150,7 @@ SOFTMAX = Question(
             lambda s, m: torch.softmax(s, dim=-1),
         ),
     ),
+    packaged=("masked_softmax",),
 )
 
 QUESTIONS = (SOFTMAX,)

@@ -121,6 +121,7 @@ CAUSAL = Question(
             lambda q, k: torch.ones(q, k, dtype=torch.bool),
         ),
     ),
+    packaged=("causal_mask",),
 )
 
 
@@ -245,6 +246,7 @@ PADDING = Question(
             lambda n, k, left: padding_mask(n, k, left).float(),
         ),
     ),
+    packaged=("padding_mask",),
 )
 
 

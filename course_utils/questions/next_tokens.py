@@ -160,6 +160,7 @@ SHIFT = Question(
             lambda logits, tokens: -next_token_loss(logits, tokens),
         ),
     ),
+    packaged=("next_token_loss",),
 )
 
 # ---------------------------------------------------------------- 13.2 the joined loss

@@ -187,6 +187,7 @@ NORM = Question(
             ),
         ),
     ),
+    packaged=("layer_norm",),
 )
 
 
@@ -419,6 +420,7 @@ ORDERS = Question(
             either(lambda x, w: x + layer(x, w), lambda x, w: x + layer(x, w)),
         ),
     ),
+    packaged=("Residual",),
 )
 
 QUESTIONS = (NORM, DROPOUT, ORDERS)

@@ -181,6 +181,7 @@ OPERATOR = Question(
             weights_first,
         ),
     ),
+    packaged=("attend",),
 )
 
 

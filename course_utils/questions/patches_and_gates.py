@@ -140,6 +140,7 @@ PATCHIFY = Question(
             cut("b (c r q) (y x)"),
         ),
     ),
+    packaged=("patchify",),
 )
 
 # ---------------------------------------------------------------- 14.2 the way back
@@ -260,6 +261,7 @@ UNPATCHIFY = Question(
             channels_split_first,
         ),
     ),
+    packaged=("unpatchify",),
 )
 
 # ------------------------------------------------------------------------- 14.3 gates
@@ -413,6 +415,7 @@ GATES = Question(
             ),
         ),
     ),
+    packaged=("SqueezeExcite",),
 )
 
 QUESTIONS = (PATCHIFY, UNPATCHIFY, GATES)

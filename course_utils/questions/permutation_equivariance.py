@@ -103,6 +103,7 @@ SENDING = Question(
             lambda to: (torch.diag(to).float(), order_of_sending(to)),
         ),
     ),
+    packaged=("permutation_matrix",),
 )
 
 
@@ -287,6 +288,7 @@ GAP = Question(
             lambda m, x, o: difference(m, x, o).abs().sum(),
         ),
     ),
+    packaged=("equivariance_gap",),
 )
 
 

@@ -159,6 +159,7 @@ WAVES = Question(
             lambda positions, d_model: waves(positions + 1, d_model),
         ),
     ),
+    packaged=("sinusoidal",),
 )
 
 
@@ -392,6 +393,7 @@ TURN = Question(
             lambda x, positions: turn(x, torch.arange(x.shape[-2])),
         ),
     ),
+    packaged=("rotate", "rotary"),
 )
 
 

@@ -214,6 +214,7 @@ ATTENTION = Question(
             weights_first,
         ),
     ),
+    packaged=("attention",),
 )
 
 
@@ -430,6 +431,7 @@ CROSS = Question(
             lambda x, m, q, k, v: attention(x @ q, m @ k, m),
         ),
     ),
+    packaged=("CrossAttention",),
 )
 
 QUESTIONS = (ATTENTION, FUSED, CROSS)

@@ -172,6 +172,7 @@ GRU = Question(
             never_mixed,
         ),
     ),
+    packaged=("gru_step",),
 )
 
 # ------------------------------------------------------- 02.2 the summary, past padding

@@ -315,6 +315,7 @@ RECURRENCE = Question(
             decays_one_late,
         ),
     ),
+    packaged=("linear_scan", "scan_by_doubling"),
 )
 
 

@@ -100,6 +100,7 @@ SPLIT = Question(
             lambda x, n: rearrange(x, "b t (h d) -> b h t d", d=n),
         ),
     ),
+    packaged=("split_heads",),
 )
 
 
@@ -173,6 +174,7 @@ MERGE = Question(
             lambda context: rearrange(context, "b h t d -> b t h d"),
         ),
     ),
+    packaged=("merge_heads",),
 )
 
 
@@ -332,6 +334,7 @@ LAYER = Question(
             lambda x, w, o, n: layer(x, w, o, 1),
         ),
     ),
+    packaged=("HeadProjections",),
 )
 
 QUESTIONS = (SPLIT, MERGE, LAYER)

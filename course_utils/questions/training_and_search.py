@@ -283,6 +283,7 @@ RATE = Question(
             lambda s, n, lr, w: scheduled(s, n, lr, w, fall=lambda t: 1.0),
         ),
     ),
+    packaged=("lr_at",),
 )
 
 
@@ -454,6 +455,7 @@ BEAM = Question(
             lambda log_p, gain: chosen(log_p[:, None] * gain, len(log_p)),
         ),
     ),
+    packaged=("extend_beams",),
 )
 
 
