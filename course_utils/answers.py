@@ -196,7 +196,12 @@ def failure_of(error: BaseException) -> Failure:
 def same_arguments(old: Any, new: Any) -> bool:
     """Compare arguments before and after a call."""
     if isinstance(old, torch.Tensor):
-        return old.shape == new.shape and tensors_equal(old, new)
+        alike = type(new) is type(old) and old.dtype == new.dtype
+        return alike and old.shape == new.shape and tensors_equal(old, new)
+    if isinstance(old, dict):
+        return old.keys() == new.keys() and all(
+            same_arguments(old[name], new[name]) for name in old
+        )
     return bool(old == new)
 
 
