@@ -22,7 +22,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
 
 PACKAGE = str(Path(__file__).parent)
 QUESTIONS = str(Path(__file__).parent / "questions")
@@ -54,8 +53,6 @@ FAILURES = (
     "time",
     "died",
 )
-RECORDING = ProfilerConfig(
-    ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()
 )
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
@@ -231,11 +228,25 @@ class Watch:
             self.library.add(name)
 
 
+def recording_settings() -> Any:
+    """Make the settings of PyTorch's record; None in versions that know no such."""
+    try:
+        from torch._C import _profiler as kit
+
+        kind, more = kit.ProfilerState.CPU, kit._ExperimentalConfig()
+        return kit.ProfilerConfig(kind, False, False, False, False, False, more)
+    except (ImportError, AttributeError, TypeError):
+        return None
+
+
+RECORDING = recording_settings()
+
+
 def start_recording() -> bool:
     """Let PyTorch record its operations, whoever calls them, if it can just now."""
     try:
         torch.autograd._enable_profiler_legacy(RECORDING)
-    except (AttributeError, RuntimeError):
+    except (AttributeError, RuntimeError, TypeError):
         return False
     return True
 
@@ -276,7 +287,9 @@ def failure_of(error: BaseException) -> Failure:
 def same_argument(old: Any, new: Any) -> bool:
     """Compare a plain argument with what a call left of its tensors."""
     if isinstance(old, np.ndarray):
-        return old.shape == new.shape and arrays_equal(old, new.detach().numpy())
+        if type(new) is not torch.Tensor or old.shape != new.shape:
+            return False
+        return bool(arrays_equal(old, new.detach().numpy()))
     if isinstance(old, list | tuple):
         return len(old) == len(new) and all(map(same_argument, old, new))
     if isinstance(old, dict):

@@ -6,16 +6,13 @@ import math
 
 import pytest
 import torch
+from answer_tables import earns_every_point, gets_its_hint
 from torch import nn
 
 from course_utils.attention import KeyValueCache, fused_attention
-from course_utils.checks import PUBLIC_SEED, verdict
 from course_utils.decoding import keep_top_k, keep_top_p
 from course_utils.questions.clean_splits import JUDGED
 from course_utils.transformer import GPT
-
-SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
-
 
 # ------------------------------------------------------------ answers, written anew
 
@@ -454,14 +451,9 @@ WRONG = [
 
 @pytest.mark.parametrize(("identifier", "answer"), RIGHT)
 def test_another_right_way_earns_every_point(identifier, answer):
-    for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
-        assert result.points == result.max_points, result.hint
+    earns_every_point(identifier, answer)
 
 
 @pytest.mark.parametrize(("identifier", "name", "answer"), WRONG)
 def test_a_wrong_answer_written_another_way_gets_its_hint(identifier, name, answer):
-    for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
-        assert result.misconception == name, result.hint
-        assert result.points < result.max_points
+    gets_its_hint(identifier, name, answer)

@@ -6,15 +6,15 @@ import math
 
 import pytest
 import torch
+from answer_tables import SEEDS, earns_every_point, gets_its_hint
 from torch import nn
 
+from course_utils.answers import to_tensors
 from course_utils.blocks import DecoderBlock, EncoderBlock
-from course_utils.checks import PUBLIC_SEED, verdict
+from course_utils.checks import verdict
 from course_utils.decoding import extend_beams
+from course_utils.questions import find_question
 from course_utils.training import lr_at
-
-SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
-
 
 # ------------------------------------------------------------ answers, written anew
 
@@ -77,6 +77,13 @@ def half_normed(x, memory, w):
     x = x + look(read(x), x, w[0], later(n, n))
     x = x + look(read(x), memory, w[1])
     return x + torch.clamp(read(x) @ w[2], min=0)
+
+
+def normed_on_the_way_out(x, memory, w):
+    n = x.shape[-2]
+    x = x + read(look(x, x, w[0], later(n, n)))
+    x = x + read(look(x, memory, w[1]))
+    return x + read(torch.clamp(x @ w[2], min=0))
 
 
 def stream_lost(x, memory, w):
@@ -203,6 +210,120 @@ def of_the_leader(log_p, gain):
     return as_tensors(ways[: len(log_p)])
 
 
+def attending(asking, asked, weights, name, n_heads, hidden=None, **options):
+    """Attention head by head: each has its own rows of in_proj, columns of out_proj."""
+    d = asking.shape[-1]
+    features = options.get("features", lambda h: slice(h * d // n_heads, None))
+    made = []
+    for third, tokens in zip(options.get("thirds", (0, 1, 2)), (asking, asked, asked)):
+        rows = weights[f"{name}.in_proj_weight"][third * d : (third + 1) * d]
+        shift = weights[f"{name}.in_proj_bias"][third * d : (third + 1) * d]
+        if options.get("as_it_stands"):
+            rows = rows.T
+        shift = shift * options.get("shift", 1)
+        made.append(torch.einsum("bti,oi->bto", tokens, rows) + shift)
+    total = weights[f"{name}.out_proj.bias"].expand_as(asking)
+    for h in range(n_heads):
+        own = torch.arange(d)[features(h)][: d // n_heads]
+        queries, keys, values = (tensor[..., own] for tensor in made)
+        root = math.sqrt(options.get("size", d // n_heads))
+        powers = torch.exp(torch.einsum("bqd,bkd->bqk", queries, keys) / root)
+        powers = powers if hidden is None else powers * ~hidden
+        context = powers / powers.sum(options.get("over", -1), keepdim=True) @ values
+        columns = weights[f"{name}.out_proj.weight"][:, own]
+        total = total + torch.einsum("bti,oi->bto", context, columns)
+    return total
+
+
+def adjusted(x, weights, name):
+    module = nn.LayerNorm(x.shape[-1])
+    module.load_state_dict({k: weights[f"{name}.{k}"] for k in ("weight", "bias")})
+    return module(x).detach()
+
+
+def bent(x, weights, curve=lambda hidden: torch.clamp(hidden, min=0)):
+    hidden = x @ weights["linear1.weight"].T + weights["linear1.bias"]
+    return curve(hidden) @ weights["linear2.weight"].T + weights["linear2.bias"]
+
+
+def layer_of_pytorch(
+    step=lambda x, layer, normed: x + layer(normed(x)),
+    names=("self_attn", "multihead_attn"),
+    norms=("norm1", "norm2", "norm3"),
+    hide=(True, False),
+    asked=lambda y, memory, normed: memory,
+    think=bent,
+    heads=lambda n: n,
+    future=later,
+    **options,
+):
+    """The layer as three steps, or with one of them done otherwise."""
+
+    def answer(x, memory, weights, n_heads):
+        n = heads(n_heads)
+
+        def reader(i):
+            return lambda y: adjusted(y, weights, norms[i])
+
+        def own(y):
+            hidden = future(y.shape[1], y.shape[1]) if hide[0] else None
+            return attending(y, y, weights, names[0], n, hidden, **options)
+
+        def across(y):
+            other = asked(y, memory, reader(1))
+            hidden = future(y.shape[1], other.shape[1]) if hide[1] else None
+            return attending(y, other, weights, names[1], n, hidden, **options)
+
+        y = step(x, own, reader(0))
+        y = step(y, across, reader(1))
+        return step(y, lambda z: think(z, weights), reader(2))
+
+    return answer
+
+
+def by_pytorch_itself(x, memory, weights, n_heads):
+    d_hidden, d_model = weights["linear1.weight"].shape
+    layer = nn.TransformerDecoderLayer(
+        d_model, n_heads, d_hidden, batch_first=True, norm_first=True
+    )
+    layer.load_state_dict(weights)
+    return layer.eval()(x, memory, tgt_mask=later(x.shape[1], x.shape[1])).detach()
+
+
+def with_wide_scale(x, memory, weights, n_heads):
+    return layer_of_pytorch(size=x.shape[-1])(x, memory, weights, n_heads)
+
+
+def with_every_nth_feature(x, memory, weights, n_heads):
+    dealt = layer_of_pytorch(features=lambda h: slice(h, None, n_heads))
+    return dealt(x, memory, weights, n_heads)
+
+
+def without_the_look_across(x, memory, weights, n_heads):
+    read, hidden = adjusted(x, weights, "norm1"), later(x.shape[1], x.shape[1])
+    y = x + attending(read, read, weights, "self_attn", n_heads, hidden)
+    return y + bent(adjusted(y, weights, "norm3"), weights)
+
+
+def after_both_looks(x, memory, weights, n_heads, keys=None, second=None):
+    """The stream before the feed-forward layer; `second` is what norm2 reads."""
+    read, hidden = adjusted(x, weights, "norm1"), later(x.shape[1], x.shape[1])
+    keys = read if keys is None else keys
+    y = x + attending(read, keys, weights, "self_attn", n_heads, hidden)
+    read = adjusted(y if second is None else second, weights, "norm2")
+    return y + attending(read, memory, weights, "multihead_attn", n_heads)
+
+
+def half_normed_keys(x, memory, weights, n_heads):
+    y = after_both_looks(x, memory, weights, n_heads, keys=x)
+    return y + bent(adjusted(y, weights, "norm3"), weights)
+
+
+def looking_both_ways_at_once(x, memory, weights, n_heads):
+    y = after_both_looks(x, memory, weights, n_heads, second=x)
+    return y + bent(adjusted(y, weights, "norm3"), weights)
+
+
 RIGHT = [
     ("12.1", decoder),
     ("12.2", two_masks()),
@@ -218,6 +339,7 @@ RIGHT = [
     ("12.5", lambda step, steps, lr, warmup: lr_at(step, steps, lr, warmup)),
     ("12.6", best_ways),
     ("12.6", by_the_package),
+    ("12.7", layer_of_pytorch()),
 ]
 
 WRONG = [
@@ -240,6 +362,14 @@ WRONG = [
     ("12.1", "keys_as_they_are", half_normed),
     ("12.1", "added_to_the_normed", stream_lost),
     ("12.1", "side_by_side", in_parallel),
+    ("12.1", "found_normed", normed_on_the_way_out),
+    (
+        "12.1",
+        "last_not_added",
+        lambda x, memory, w: torch.clamp(
+            read(decoder(x, memory, w, layers="ba")) @ w[2], min=0
+        ),
+    ),
     ("12.1", "norm_at_the_end", lambda x, memory, w: read(decoder(x, memory, w))),
     ("12.2", "own_inverted", two_masks(own=lambda i, j: j > i)),
     ("12.2", "own_not_itself", two_masks(own=lambda i, j: j < i)),
@@ -331,6 +461,11 @@ WRONG = [
     ("12.5", "one_step_late", climb_and_fall(up, lambda s, n, w: down(s + 1, n, w))),
     (
         "12.5",
+        "one_step_too_high",
+        lambda s, n, lr, w: lr * (up(s, w) if s - w < 1 else down(s, n, w)),
+    ),
+    (
+        "12.5",
         "last_step_wasted",
         climb_and_fall(up, lambda s, n, w: down(s, n - 1, w)),
     ),
@@ -359,19 +494,109 @@ WRONG = [
         "worst_kept",
         lambda log_p, gain: as_tensors(all_ways(log_p, gain)[::-1][: len(log_p)]),
     ),
+    ("12.7", "post_norm", layer_of_pytorch(lambda x, f, normed: normed(x + f(x)))),
+    ("12.7", "no_norm", layer_of_pytorch(lambda x, f, normed: x + f(x))),
+    (
+        "12.7",
+        "added_to_the_normed",
+        layer_of_pytorch(lambda x, f, normed: normed(x) + f(normed(x))),
+    ),
+    ("12.7", "no_residual", layer_of_pytorch(lambda x, f, normed: f(normed(x)))),
+    (
+        "12.7",
+        "last_not_added",
+        lambda x, memory, weights, n: bent(
+            adjusted(after_both_looks(x, memory, weights, n), weights, "norm3"), weights
+        ),
+    ),
+    (
+        "12.7",
+        "found_normed",
+        layer_of_pytorch(lambda x, f, normed: x + normed(f(x))),
+    ),
+    ("12.7", "side_by_side", looking_both_ways_at_once),
+    ("12.7", "mask_inverted", layer_of_pytorch(future=lambda t, k: ~later(t, k))),
+    (
+        "12.7",
+        "not_itself",
+        layer_of_pytorch(future=lambda t, k: later(t, k) | torch.eye(t, k).bool()),
+    ),
+    (
+        "12.7",
+        "scale_n_heads",
+        lambda x, memory, weights, n: layer_of_pytorch(size=n)(x, memory, weights, n),
+    ),
+    ("12.7", "one_norm", layer_of_pytorch(norms=("norm1",) * 3)),
+    ("12.7", "keys_not_normed", half_normed_keys),
+    (
+        "12.7",
+        "memory_normed",
+        layer_of_pytorch(asked=lambda y, memory, normed: normed(memory)),
+    ),
+    ("12.7", "not_causal", layer_of_pytorch(hide=(False, False))),
+    ("12.7", "causal_across", layer_of_pytorch(hide=(True, True))),
+    ("12.7", "masks_exchanged", layer_of_pytorch(hide=(False, True))),
+    ("12.7", "stream_asked", layer_of_pytorch(asked=lambda y, memory, normed: y)),
+    ("12.7", "no_cross_attention", without_the_look_across),
+    ("12.7", "one_attention", layer_of_pytorch(names=("self_attn", "self_attn"))),
+    (
+        "12.7",
+        "attentions_exchanged",
+        layer_of_pytorch(names=("multihead_attn", "self_attn")),
+    ),
+    ("12.7", "keys_before_queries", layer_of_pytorch(thirds=(1, 0, 2))),
+    ("12.7", "values_before_keys", layer_of_pytorch(thirds=(0, 2, 1))),
+    ("12.7", "values_first", layer_of_pytorch(thirds=(1, 2, 0))),
+    ("12.7", "not_transposed", layer_of_pytorch(as_it_stands=True)),
+    ("12.7", "no_bias", layer_of_pytorch(shift=0)),
+    ("12.7", "scale_d_model", with_wide_scale),
+    ("12.7", "no_scale", layer_of_pytorch(size=1)),
+    ("12.7", "softmax_over_queries", layer_of_pytorch(over=-2, hide=(False, False))),
+    ("12.7", "one_wide_head", layer_of_pytorch(heads=lambda n: 1)),
+    ("12.7", "dealt_out", with_every_nth_feature),
+    ("12.7", "no_relu", layer_of_pytorch(think=lambda z, w: bent(z, w, lambda h: h))),
+    ("12.7", "gelu", layer_of_pytorch(think=lambda z, w: bent(z, w, nn.GELU()))),
+    ("12.7", "library", by_pytorch_itself),
 ]
 
 
 @pytest.mark.parametrize(("identifier", "answer"), RIGHT)
 def test_another_right_way_earns_every_point(identifier, answer):
-    for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
-        assert result.points == result.max_points, result.hint
+    earns_every_point(identifier, answer)
 
 
 @pytest.mark.parametrize(("identifier", "name", "answer"), WRONG)
 def test_a_wrong_answer_written_another_way_gets_its_hint(identifier, name, answer):
+    gets_its_hint(identifier, name, answer)
+
+
+def test_the_answer_to_the_last_question_is_what_pytorch_says():
+    question = find_question("12.7")
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
-        assert result.misconception == name, result.hint
-        assert result.points < result.max_points
+        for case in question.cases(seed):
+            args = to_tensors(case.args)
+            torch.testing.assert_close(
+                question.reference(*args), by_pytorch_itself(*args)
+            )
+
+
+def test_an_answer_that_changes_the_dictionary_of_weights_is_told_so():
+    def moved(weights):
+        weights["norm1.bias"] += 1
+
+    def left_out(weights):
+        del weights["norm1.bias"]
+
+    def replaced(weights):
+        weights["norm1.bias"] = 0
+
+    for harm in (moved, left_out, replaced):
+
+        def answer(x, memory, weights, n_heads, harm=harm):
+            result = layer_of_pytorch()(x, memory, weights, n_heads)
+            harm(weights)
+            return result
+
+        result = verdict("12.7", answer)
+        assert result.points == 0
+        assert "changes its argument `weights`" in result.hint

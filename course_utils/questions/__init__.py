@@ -29,7 +29,7 @@ CHAPTERS = {
     "09": ("masks", "masked_weights", "finding_leaks"),
     "10": ("several_heads", "cost_of_heads", "limits_of_one_head"),
     "11": ("norm_and_residual", "stream_and_depth"),
-    "12": ("decoder_block", "training_and_search"),
+    "12": ("decoder_block", "training_and_search", "library_layer"),
     "13": ("next_tokens", "cutting_off", "key_value_cache", "clean_splits"),
     "14": ("patches_and_gates", "asking_an_image"),
     "15": ("cost_counts", "running_sums"),

@@ -89,6 +89,12 @@ def added_to_the_normed(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
     return norm(x) + think(norm(x), w[2])
 
 
+def found_normed(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
+    x = x + norm(attend(x, x, w[0], True))
+    x = x + norm(attend(x, memory, w[1]))
+    return x + norm(think(x, w[2]))
+
+
 def side_by_side(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
     read = norm(x)
     looks = attend(read, read, w[0], True) + attend(read, memory, w[1])
@@ -203,6 +209,18 @@ BLOCK = Question(
             "what a layer found is added to the normed stream; it is added to the "
             "stream itself",
             added_to_the_normed,
+        ),
+        Mistake(
+            "found_normed",
+            "the norm is put around what a layer found, x + norm(f(x)): it belongs in "
+            "front of the layer, x + f(norm(x))",
+            found_normed,
+        ),
+        Mistake(
+            "last_not_added",
+            "both looks are added to the stream, but what was thought takes its place; "
+            "it is added as well",
+            lambda x, m, w: built(x, m, w) - built(x, m, w, order="back across"),
         ),
         Mistake(
             "side_by_side",

@@ -239,6 +239,12 @@ RATE = Question(
             ),
         ),
         Mistake(
+            "one_step_too_high",
+            "the warm-up takes one step too many, and that step goes above lr: steps "
+            "count from 0, so the warm-up ends before step = warmup",
+            lambda s, n, lr, w: lr * (s + 1) / w if s <= w else scheduled(s, n, lr, w),
+        ),
+        Mistake(
             "last_step_wasted",
             "the rest is counted one step too short, so that the last step has rate 0 "
             "and learns nothing: it has steps − warmup steps",
