@@ -53,7 +53,6 @@ FAILURES = (
     "time",
     "died",
 )
-)
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
