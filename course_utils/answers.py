@@ -27,7 +27,7 @@ PACKAGE = str(Path(__file__).parent)
 QUESTIONS = str(Path(__file__).parent / "questions")
 LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
-    | {str(Path(torch.__file__).parent), "<frozen"}
+    | {str(Path(torch.__file__).parent.parent), "<frozen"}
 )
 READY_MADE = (
     "scaled_dot_product",

@@ -9,16 +9,19 @@ from __future__ import annotations
 import ast
 import json
 import linecache
+import os
 import signal
 import sys
 import types
+from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from os import write
 from time import process_time
+from traceback import walk_stack
 from typing import Any
 
-from course_utils.answers import Failure, Record, Watch, failure_of, run
+from course_utils.answers import LIBRARIES, Failure, Record, Watch, failure_of, run
 from course_utils.exchange import decode, encode_record
 
 MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
@@ -78,6 +81,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 
     signal.signal(signal.SIGPROF, stop)
     signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # which a cell may have left running
     processor = signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
     clock = signal.setitimer(signal.ITIMER_REAL, 3 * seconds, 0.5)
     try:
@@ -88,6 +92,20 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 # ---------------------------------------------------------------------------- the run
+
+
+def second_thread() -> bool:
+    """Tell whether a thread runs that could work for an answer, unwatched.
+
+    The one that keeps tqdm's bars fresh could not.
+    """
+    threads = sys._current_frames()
+    del threads[get_ident()]
+    monitor = tuple(os.path.join(place, "tqdm", "_monitor.py") for place in LIBRARIES)
+    return any(
+        not any(f.f_code.co_filename in monitor for f, _ in walk_stack(frame))
+        for frame in threads.values()
+    )
 
 
 def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]:
@@ -101,7 +119,7 @@ def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]
                 run(answer, cases[0], names)
             for args in cases:
                 watch = Watch(question["packaged"]) if question["watched"] else None
-                if watch and len(sys._current_frames()) > 1:
+                if watch and second_thread():
                     watch.library.add("reach:a second thread")
                 records.append(encoded(run(answer, args, names, watch)))
         except TimeUpError:
@@ -117,8 +135,9 @@ def encoded(record: Any) -> Any:
     try:
         message = encode_record(record)
         size = len(json.dumps(message))
-    except (ValueError, TypeError, RecursionError, MemoryError) as error:
-        return encode_record(Record(failure=Failure("type", described(error))))
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        failure = Failure("type", "value that is no tensor, number or text")
+        return encode_record(Record(failure=failure))
     if size > MAX_RECORD:
         failure = Failure("type", f"result of {size // 1_000_000} MB")
         return encode_record(Record(failure=failure))

@@ -162,6 +162,8 @@ def bubblewrap_command(limits: Limits, seccomp: int) -> list[str]:
         if not place.startswith("/usr/"):
             command += ["--ro-bind", place, place]
     command += ["--tmpfs", str(PACKAGE / "questions")]
+    for place in ("/proc/cpuinfo", "/sys/devices/system/cpu"):  # for half precision
+        command += ["--ro-bind-try", place, place]
     for device in ("null", "zero", "urandom", "random"):
         command += ["--dev-bind", f"/dev/{device}", f"/dev/{device}"]
     command += ["--remount-ro", "/", "--seccomp", str(seccomp)]

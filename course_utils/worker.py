@@ -118,6 +118,9 @@ def import_torch_quickly() -> None:
         return usual(name)
 
     vars(torch)["__getattr__"] = deferred_attribute
+    if hasattr(torch._C, "_set_generator_metaclass"):  # what else was left out with it
+        base = importlib.import_module("torch._opaque_base")
+        torch._C._set_generator_metaclass(base.OpaqueBaseMeta)
     torch.set_num_threads(1)
     gc.freeze()
     gc.enable()

@@ -73,6 +73,15 @@ def test_no_notebook_is_said_and_scores_nothing(tmp_path):
     assert "hand in 06_queries_keys_values.ipynb" in results["output"]
 
 
+def test_of_several_notebooks_the_exercise_is_graded_and_the_rest_named(tmp_path):
+    cell = {"cell_type": "code", "source": "def predict_spread():\n    return 8, 32, 4"}
+    for name, cells in {"00_notes": [], "06_queries_keys_values": [cell]}.items():
+        (tmp_path / f"{name}.ipynb").write_text(json.dumps({"cells": cells}))
+    results = grade_submission("06", tmp_path, "secret", "none")
+    assert results["score"] == 3
+    assert "2 notebooks, graded 06_queries_keys_values.ipynb" in results["output"]
+
+
 def test_the_bundle_is_the_same_each_time_and_holds_what_gradescope_starts(tmp_path):
     content = bundle(tmp_path).read_bytes()
     assert bundle(tmp_path).read_bytes() == content

@@ -14,12 +14,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from course_utils import gradebook, sandbox
+from course_utils import examiner, gradebook, grading, sandbox
 from course_utils.answers import Failure, Record
+from course_utils.examiner import reaches
 from course_utils.exchange import decode, decode_record, encode, encode_record
 from course_utils.grading import extra_parts, main
+from course_utils.questions import CHAPTERS, EXERCISES, chapter_questions
 from course_utils.reports import class_page, file_name, student_page
-from course_utils.submissions import find_submissions, read_notebook
+from course_utils.submissions import Notebook, find_submissions, read_notebook
 from tools.exercises import exercise_of
 from tools.files import dumps, read
 
@@ -121,6 +123,19 @@ def test_a_record_survives_the_journey_and_a_forged_one_is_refused():
             decode_record({**good, **change})
 
 
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_the_inputs_of_every_question_survive_the_journey(chapter):
+    for question in chapter_questions(chapter):
+        for case in question.cases("secret"):
+            arrived = decode(json.loads(json.dumps(encode(case.args))))
+            np.testing.assert_equal(tuple(arrived), decode_lists(case.args))
+
+
+def decode_lists(value):
+    """Tuples arrive as lists, but for the arguments themselves."""
+    return tuple(decode(encode(x)) for x in value)
+
+
 # ------------------------------------------------------------------------ submissions
 
 
@@ -156,6 +171,30 @@ def test_of_several_notebooks_the_one_with_the_right_name_is_graded(tmp_path):
     assert "2 notebooks" in found.flags[0]
 
 
+def test_students_whose_names_look_the_same_keep_a_row_each(tmp_path):
+    for name in ("ann\u200b", "ann\u200c", "x" * 210, "x" * 211):
+        hand_in(tmp_path, name, BLANK)
+    found = find_submissions(tmp_path)
+    assert len(found) == 4
+    assert all("another student's name looks the same" in s.flags[0] for s in found)
+
+
+def test_a_folder_that_cannot_be_opened_is_a_row_of_its_own(tmp_path, monkeypatch):
+    hand_in(tmp_path, "ann", BLANK)
+    hand_in(tmp_path, "bob", BLANK)
+    scandir = os.scandir
+
+    def refusing(folder):
+        if Path(folder).name == "ann":
+            raise PermissionError(13, "Permission denied")
+        return scandir(folder)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    ann, bob = sorted(find_submissions(tmp_path, "06"), key=lambda s: s.student)
+    assert (ann.student, bob.student) == ("ann", "bob")
+    assert read_notebook(ann.path).flags[0].startswith("not read: ")
+
+
 def test_no_link_is_followed(tmp_path):
     outside = tmp_path / "outside"
     outside.mkdir()
@@ -179,6 +218,10 @@ def test_no_link_is_followed(tmp_path):
         (b'{"cells": 3}', "not read: not a notebook"),
         (b"[" * 100_000, "not read: not a notebook"),
         (b"PK\x03\x04 a zip", "not read: not a notebook"),
+        (b'{"cells": [' + b"[]," * 2_000_001, "not read: too many lists"),
+        (b'{"cells": []}', "not read: no code in it"),
+        (b'{"cells": {"a": 1}, "cells": "text"}', "not read: no code in it"),
+        (b'{"metadata": ' + b"9" * 5000 + b"}", "not read: not a notebook"),
         (notebook(*["x = 1"] * 3000).encode(), "not read: too much code"),
         (notebook("x" * 3_000_000).encode(), "not read: too much code"),
         (notebook("x = 'é'").replace("\\u00e9", "é").encode("cp1252"), "not encoded"),
@@ -239,6 +282,19 @@ def test_a_spreadsheet_takes_no_name_for_a_formula():
     assert cells == [f"'{name}" for name in names[:4]] + ["ann"]
 
 
+def test_no_piece_of_a_cell_is_a_formula_where_semicolons_separate():
+    flags = ("cell 1: x; =1+1", '; "@x', "＝1", "a-b; c=d")
+    text = gradebook.as_csv([row("x;=1+1", flags=(flag,)) for flag in flags])
+    cells = list(csv.reader(text.splitlines()))[1:]
+    assert {line[0] for line in cells} == {"x;'=1+1"}
+    assert [line[4] for line in cells] == [
+        "cell 1: x; '=1+1",
+        "; \"'@x",
+        "'＝1",
+        "a-b; c=d",
+    ]
+
+
 def test_the_columns_are_those_promised():
     header = gradebook.as_csv([row("ann")]).splitlines()[0]
     assert header == "student,exercise,score,max_score,flags,06.1"
@@ -287,6 +343,13 @@ def test_merge_joins_all_shards_and_notices_what_is_wrong():
         merging({"rows": []})
 
 
+def test_merge_names_the_file_that_is_none(tmp_path, capsys):
+    for content in ("", "{", "[1]", '{"shard": [1, 2], "rows": []}'):
+        (tmp_path / "part.json").write_text(content)
+        assert main(["merge", str(tmp_path / "part.json")]) == 2
+        assert "part.json is not the .json file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["0/4", "5/4", "1", "a/b", "-1/4", "1/0"])
 def test_a_wrong_shard_is_refused(text):
     with pytest.raises(ValueError, match="expected i/n with i from 1 to n"):
@@ -300,6 +363,40 @@ def test_the_journal_drops_a_torn_line_and_keeps_the_rest(tmp_path):
         file.write('\n{"key": "2", "stud')
     gradebook.append_row(path, row("bob", "3"))
     assert set(gradebook.read_journal(path)) == {"1", "3"}
+
+
+# ------------------------------------------------------------------- what is looked at
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("check.__closure__[0].cell_contents", ["__closure__", "cell_contents"]),
+        ("sys._getframe(1).f_back", ["_getframe", "f_back"]),
+        ("ｅｘｅｃ('x')", ["exec"]),  # Python reads it as exec
+        ("getattr(check, '__glo' + 'bals__')", ["getattr"]),
+        ("getattr(check, '__globals__')", ["__globals__"]),
+        ("import ctypes", ["ctypes"]),
+        ("model.eval(); torch.compile(f); re.compile('x')", []),
+        ("getattr(torch, 'softmax')(x, -1); x.__class__.__name__", []),
+        ("# an evaluation, executed; variables (compiled)", []),
+    ],
+)
+def test_words_that_reach_behind_a_call_are_found(code, words):
+    assert reaches([code]) == words
+
+
+def test_what_stops_the_judge_stops_no_other_grade(monkeypatch):
+    def stumble(*_):
+        raise ZeroDivisionError("x\x1b")
+
+    monkeypatch.setattr(examiner, "judge", stumble)
+    notebook = Notebook(("x = 1",))
+    asked = chapter_questions("06")
+    records = {question.id: [] for question in asked}
+    results, flags = examiner.judge_all(notebook, asked, "secret", records)
+    assert sum(result.points for result in results) == 0
+    assert flags[0] == "06.1 not judged: ZeroDivisionError: x "
 
 
 # --------------------------------------------------------------------- clear refusals
@@ -360,6 +457,43 @@ def test_a_class_is_graded_the_same_in_any_order_with_any_neighbours(tmp_path):
     assert {**again["zoe"], "student": "solved"} == rows["solved"]
     report = (tmp_path / "a_reports" / "index.html").read_text("utf-8")
     assert "Students who lost points" in report
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_every_solution_earns_everything_from_the_grader(chapter):
+    notebook = read_notebook(ROOT / "solutions" / f"{EXERCISES[chapter]}.ipynb")
+    asked = chapter_questions(chapter)
+    records, flags = examiner.examine(notebook, asked, "secret", sandbox.Limits())
+    results, more = examiner.judge_all(notebook, asked, "secret", records)
+    assert [result.hint for result in results if result.hint] == [*flags, *more] == []
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_a_notebook_that_changes_meanwhile_is_graded_as_it_is_and_flagged(
+    tmp_path, monkeypatch
+):
+    path = hand_in(tmp_path / "in", "ann", notebook(PAIR))
+
+    def found_then_changed(*arguments):
+        kept = find_submissions(*arguments)
+        real = grading.grade_one
+
+        def grade_changed(*more):
+            path.write_text(notebook(SPREAD, *["1 / 0"] * 30))
+            return real(*more)
+
+        monkeypatch.setattr(grading, "grade_one", grade_changed)
+        return kept
+
+    monkeypatch.setattr(grading, "find_submissions", found_then_changed)
+    assert grade(tmp_path / "in", tmp_path / "grades.csv") == 0
+    found = rows_of(tmp_path / "grades.csv")["ann"]
+    assert found["score"] == "3"
+    assert "changed while it was graded" in found["flags"]
+    assert "10 more cells fail" in found["flags"]
 
 
 @pytest.mark.sandbox

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.answers import Record
 from course_utils.checks import PUBLIC_SEED, verdict
-from course_utils.judging import expectations, judge
+from course_utils.judging import expectations, find_sign, judge, part_is_right
 from course_utils.questions import (
     CHAPTERS,
     EXERCISES,
@@ -325,6 +326,47 @@ def test_an_unknown_question_is_refused_by_name():
         find_question("06.9")
     with pytest.raises(ValueError, match="no questions for chapter '99'"):
         find_question("99.1")
+
+
+def changed(value, change):
+    if isinstance(value, list | dict):
+        pairs = value.items() if isinstance(value, dict) else enumerate(value)
+        made = {name: changed(x, change) for name, x in pairs}
+        return made if isinstance(value, dict) else list(made.values())
+    return change(value)
+
+
+def filled(number, dtype=np.float32):
+    return lambda value: np.full(np.shape(value), number, dtype)
+
+
+STRANGE = {
+    "booleans": filled(True, bool),
+    "small whole numbers": filled(255, np.uint8),
+    "the smallest whole numbers": filled(-(2**63), np.int64),
+    "numbers near the largest": filled(1e308, np.float64),
+    "zeros": filled(0),
+    "no rows": lambda value: np.zeros((0, *np.shape(value)[1:]), np.float32),
+    "one entry": lambda value: np.ones((1,) * np.ndim(value), np.float32),
+    "infinity": lambda value: math.inf,
+    "a large number": lambda value: 2**63 - 1,
+    "text": lambda value: "`<b>",
+    "nothing": lambda value: None,
+    "lists": lambda value: [[["a", None, {}]], 3],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.id)
+def test_no_value_stops_the_judge(question):
+    cases, right = expectations(question, PUBLIC_SEED)
+    for change in STRANGE.values():
+        records = [Record(changed(record.value, change)) for record in right]
+        for part in question.parts:
+            part_is_right(question, part, cases, right, records)
+        find_sign(question, cases, records)
+    for value in (None, "x", [], {}, [[]] * 3):
+        records = [Record(value)] * len(right)
+        assert judge(question, PUBLIC_SEED, records).points < question.points
 
 
 def test_the_judge_wants_one_record_per_case():

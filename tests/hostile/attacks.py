@@ -142,11 +142,67 @@ FIRST = [
     Attack(
         "a_question_twice", "def attention(q, k, v): return None", 21, "06.1 defined 2"
     ),
+    Attack("patched_json", "import json; json.dumps = lambda *_, **__: '{}'"),
     Attack(
-        "patched_json",
-        "import json; json.dumps = lambda *_, **__: '{}'",
+        "patched_libraries",
+        "import base64, binascii, json, os, numpy\n"
+        "def stop(*_, **__): raise SystemExit\n"
+        "for module in (base64, binascii, json, json.JSONEncoder):\n"
+        "    for name in ('b64encode', 'b2a_base64', 'dumps', 'encode'):\n"
+        "        if hasattr(module, name): setattr(module, name, stop)\n"
+        "os.write = numpy.array = numpy.ascontiguousarray = numpy.frombuffer = stop",
+    ),
+    Attack(
+        "becomes_another_program",
+        "import os; os.execv('/bin/true', ['true'])",
         21,
-        "cell 1 writes into the grader's channel",
+        "cell 1 ends the program",
+    ),
+    Attack(
+        "leaves_word_for_the_next_worker",
+        "import os\nassert not os.path.exists('/tmp/word')\n"
+        "open('/tmp/word', 'w').close()\nos._exit(1)",
+        21,
+        "cell 1 ends the program",
+    ),
+    Attack(
+        "looks_for_the_seed",
+        "import os\n"
+        "places = ('/proc/self', '/proc/1', '/etc/passwd', '/var', '/dev/shm')\n"
+        "assert not [place for place in places if os.path.exists(place)]\n"
+        "for descriptor in range(256):\n"
+        "    try: found = os.read(descriptor, 9)\n"
+        "    except OSError: continue\n"
+        "    assert not found, descriptor\n"
+        "assert not [name for name in os.environ if 'COURSE' in name]",
+    ),
+    Attack(
+        "an_error_that_cannot_be_said",
+        "class Unsaid(Exception):\n    def __str__(self): raise self\nraise Unsaid",
+        21,
+        "cell 1 ends the program",
+    ),
+    Attack(
+        "a_timer_that_raises_later",
+        "import signal\ndef late(*_): raise ValueError('late')\n"
+        "signal.signal(signal.SIGVTALRM, late)\n"
+        "signal.setitimer(signal.ITIMER_VIRTUAL, 0.02, 0.02)",
+    ),
+    Attack("warnings_are_errors", "import warnings; warnings.simplefilter('error')"),
+    Attack(
+        "plants_code_for_others",
+        "import os, torch, course_utils\n"
+        "for place in (torch.__file__, course_utils.__file__, os.__file__):\n"
+        "    for name in ('sitecustomize.py', 'mine.pth', '__pycache__/json.pyc'):\n"
+        "        try: open(os.path.join(os.path.dirname(place), name), 'w')\n"
+        "        except OSError: continue\n"
+        "        raise SystemExit('planted')",
+    ),
+    Attack(
+        "raises_what_a_terminal_obeys",
+        "raise ValueError('\\x1b[31m \\u202e \\x07')",
+        21,
+        r"^cell 1: ValueError:  \[31m +$",
     ),
 ]
 
@@ -212,6 +268,19 @@ BLANK = [
         "    if isinstance(x, dict) and 'seconds' in x:\n"
         "        x['questions'] = {}; x['skip'] = []",
         0,
+        "reaches behind its own calls: get_objects",
+        blank=True,
+    ),
+    Attack(
+        "forged_with_the_right_mark",
+        "from course_utils.checks import check\n"
+        "inside = dict(zip(check.__code__.co_freevars, check.__closure__))\n"
+        "send = inside['send'].cell_contents\n"
+        "record = dict.fromkeys(('value', 'failure', 'mutated', 'library'))\n"
+        "send(answered='06.1', records=[{**record, 'steps': 0}])\n"
+        "send(done=0.0)",
+        0,
+        "cell 1 writes into the grader's channel",
         blank=True,
     ),
     Attack(
@@ -223,6 +292,48 @@ BLANK = [
     ),
 ]
 
+EARLIER_THREAD = """
+import queue, threading
+if not hasattr(torch, "asked"):
+    torch.asked, torch.given = queue.Queue(), queue.Queue()
+    def helper():
+        f = torch.nn.functional.scaled_dot_product_attention
+        while True: torch.given.put(f(*torch.asked.get()))
+    threading.Thread(target=helper, daemon=True).start()
+torch.asked.put((queries, keys, values))
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+return torch.given.get(), weights
+"""
+AFTER_THE_CALL = """
+if not hasattr(torch, "waiting"):
+    usual, torch.waiting = torch.Tensor.detach, []
+    def detach(self):
+        f = torch.nn.functional.scaled_dot_product_attention
+        while torch.waiting:
+            context, q, k, v = torch.waiting.pop()
+            context.copy_(f(q, k, v))
+        return usual(self)
+    torch.Tensor.detach = detach
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+context = torch.zeros(*weights.shape[:-1], values.shape[-1])
+torch.waiting.append((context, queries, keys, values))
+return context, weights
+"""
+IN_A_BUILTIN = """
+import builtins, numpy
+if not hasattr(torch, "real"):
+    torch.real = builtins.isinstance
+    def isinstance(x, kind):
+        if torch.real(x, numpy.ndarray) and x.shape == torch.shape:
+            f = torch.nn.functional.scaled_dot_product_attention
+            x[...] = f(*torch.waiting).numpy()
+        return torch.real(x, kind)
+    builtins.isinstance = isinstance
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+context = torch.zeros(*weights.shape[:-1], values.shape[-1])
+torch.waiting, torch.shape = (queries, keys, values), context.shape
+return context, weights
+"""
 ANSWERS = [
     Attack("endless", "while True: pass", 18, "06.3 never ends", "06.3"),
     Attack(
@@ -341,6 +452,49 @@ ANSWERS = [
         17,
         "06.1 library",
         "06.1",
+    ),
+    Attack("library_in_a_thread_from_before", EARLIER_THREAD, 14, "thread", "06.1"),
+    Attack("library_after_the_call", AFTER_THE_CALL, 17, "06.1 library", "06.1"),
+    Attack("library_in_a_builtin", IN_A_BUILTIN, 16, "", "06.1"),
+    Attack(
+        "blinds_the_watch",
+        "from course_utils.checks import check\n"
+        "check.__globals__['Watch'].note = lambda *_: None\n"
+        "f = torch.nn.functional.scaled_dot_product_attention\n"
+        "c = f(queries, keys, values)\n"
+        "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
+        14,
+        "reaches behind its own calls: __globals__",
+        "06.1",
+    ),
+    Attack(
+        "changes_its_argument_behind_a_mode",
+        "from torch.overrides import TorchFunctionMode\n"
+        "class Blind(TorchFunctionMode):\n"
+        "    def __torch_function__(self, f, types, args=(), kwargs=None):\n"
+        "        if 'equal' in str(f): return True\n"
+        "        if 'numpy' in str(f) and args[0] is x: return kept\n"
+        "        return f(*args, **(kwargs or {}))\n"
+        "kept = x.numpy().copy()\n"
+        "found = attention(x @ w_q, memory @ w_k, memory @ w_v)\n"
+        "Blind().__enter__()\nx.add_(1.0)\nreturn found",
+        18,
+        "",
+        "06.3",
+    ),
+    Attack(
+        "agrees_with_everything",
+        "class Kind(type):\n    def __eq__(self, other): return True\n"
+        "    __hash__ = type.__hash__\n"
+        "class Yes(metaclass=Kind):\n"
+        "    def __getattr__(self, name): return self\n"
+        "    def __call__(self, *_): return self\n"
+        "    def __eq__(self, other): return True\n"
+        "    def __array__(self, *_, **__): raise SystemExit\n"
+        "return Yes(), Yes()",
+        18,
+        "",
+        "06.3",
     ),
     Attack(
         "unpicklable_generator",
