@@ -1,4 +1,4 @@
-"""The questions of chapter 15 that count: operations, paths, bytes."""
+"""The questions of chapter 15 that count: operations, paths, bytes, a whole model."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
+from course_utils.questions.whole_gpt import WHOLE
 
 # ---------------------------------------------------------------------- 15.1 operations
 
@@ -67,6 +68,12 @@ OPERATIONS = Question(
             "half of the n² part is missing: the table costs two products, one to make "
             "it and one to use it (and a mask saves nothing here)",
             lambda n, d: (8 * n * d * d + 2 * n * n * d, 12 * n * d * d),
+        ),
+        Mistake(
+            "causal_half",
+            "only the keys up to each query are counted, as a causal mask would have "
+            "it: here every query meets every key",
+            lambda n, d: (8 * n * d * d + 2 * n * (n + 1) * d, 12 * n * d * d),
         ),
         Mistake(
             "no_table",
@@ -384,4 +391,5 @@ BYTES = Question(
     tolerance=1e-6,
 )
 
-QUESTIONS = (OPERATIONS, PATHS, BYTES)
+
+QUESTIONS = (OPERATIONS, PATHS, BYTES, WHOLE)

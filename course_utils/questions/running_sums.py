@@ -397,6 +397,12 @@ SHARES = Question(
             ),
         ),
         Mistake(
+            "divided_by_own_rows",
+            "each gradient is divided by its own rows: it is a mean over them already, "
+            "and that division makes large shares count for less",
+            lambda gradients, rows: (gradients / rows[:, None]).sum(dim=0),
+        ),
+        Mistake(
             "largest_share",
             "only the process with the most rows is listened to",
             lambda gradients, rows: gradients[rows.argmax()],
