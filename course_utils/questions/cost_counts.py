@@ -1,4 +1,4 @@
-"""The questions of chapter 15 that count: operations, paths, bytes, a whole model."""
+"""The questions of chapter 15 that count: operations, paths, bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
-from course_utils.questions.whole_gpt import WHOLE
 
 # ---------------------------------------------------------------------- 15.1 operations
 
@@ -392,4 +391,4 @@ BYTES = Question(
 )
 
 
-QUESTIONS = (OPERATIONS, PATHS, BYTES, WHOLE)
+QUESTIONS = (OPERATIONS, PATHS, BYTES)

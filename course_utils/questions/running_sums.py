@@ -10,6 +10,7 @@ from torch import Tensor
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
 from course_utils.questions.queries_keys_values import normal, sizes
+from course_utils.questions.whole_gpt import WHOLE
 
 # ------------------------------------------------------------------------- 15.4 merging
 
@@ -416,4 +417,4 @@ SHARES = Question(
     ),
 )
 
-QUESTIONS = (MERGE, RECURRENCE, SHARES)
+QUESTIONS = (MERGE, RECURRENCE, SHARES, WHOLE)  # in order of their numbers

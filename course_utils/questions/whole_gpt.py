@@ -1,4 +1,4 @@
-"""The question of chapter 15 that counts a whole model; `cost_counts` hands it out."""
+"""The question of chapter 15 that counts a whole model; `running_sums` hands it out."""
 
 from __future__ import annotations
 
