@@ -78,6 +78,7 @@ class StateSpace(nn.Module):
 
     def __init__(self, d_model: int, selective: bool = True):
         super().__init__()
+        require_sizes(d_model=d_model)
         self.input = nn.Linear(d_model, d_model)
         self.gate = nn.Linear(d_model, d_model)
         self.output = nn.Linear(d_model, d_model)

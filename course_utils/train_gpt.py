@@ -6,7 +6,8 @@
 Every process holds the whole model and takes its share of the rows of each batch;
 `DistributedDataParallel` averages the gradients. The batch of a step is the same for
 any number of processes, so a run may even go on with another number of them. On CPUs
-they talk by gloo, on GPUs by NCCL. Taught in chapter 15, which see.
+they talk by gloo, on GPUs by NCCL. `restored("gpt.pt")` gives the trained model back.
+Taught in chapter 15, which see.
 """
 
 from __future__ import annotations
@@ -31,7 +32,12 @@ from course_utils.batches import DATA, NOISE, number, to_device
 from course_utils.bpe import BytePairEncoder
 from course_utils.data import pydoc_text, split_blocks
 from course_utils.history import History, require_finite
-from course_utils.precision import FP16_PATIENCE, chosen_precision, mixed_precision
+from course_utils.precision import (
+    DTYPES,
+    FP16_PATIENCE,
+    chosen_precision,
+    mixed_precision,
+)
 from course_utils.runtime import base_seed
 from course_utils.runtime import device as best_device
 from course_utils.sequences import consecutive_windows, random_windows
@@ -88,15 +94,19 @@ def joined(chosen: str | None = None) -> Iterator[Place]:
     dist.destroy_process_group()
 
 
+def require_equal_shares(n_rows: int, world: int) -> None:
+    """Refuse a batch that some process would have more rows of than another."""
+    if n_rows % world:
+        raise ValueError(
+            f"a batch of {n_rows} rows cannot be shared equally by {world} processes, "
+            "and with unequal shares the mean of their gradients is not the gradient "
+            f"of the whole batch; choose a multiple of {world} for --batch."
+        )
+
+
 def shard(rows: Tensor, place: Place) -> Tensor:
     """Take this process's share of the rows of a batch: equal shares, in order."""
-    if len(rows) % place.world:
-        raise ValueError(
-            f"a batch of {len(rows)} rows cannot be shared equally by {place.world} "
-            "processes, and with unequal shares the mean of their gradients is not "
-            "the gradient of the whole batch; choose a multiple of "
-            f"{place.world} for --batch."
-        )
+    require_equal_shares(len(rows), place.world)
     return rows.chunk(place.world)[place.rank]
 
 
@@ -135,6 +145,10 @@ class Corpus(NamedTuple):
     validation: Tensor
     encoder: BytePairEncoder
 
+    def sign(self) -> dict[str, str]:
+        """Tell this text from that of another Python: other help topics, other ids."""
+        return {"text": f"{len(self.train)} + {len(self.validation)} pieces"}
+
 
 def corpus(n_pieces: int) -> Corpus:
     """Read Python's help topics as pieces; every process comes to the same ones."""
@@ -144,6 +158,32 @@ def corpus(n_pieces: int) -> Corpus:
         torch.tensor(encoder.encode(part)) for part in (text.train, text.validation)
     )
     return Corpus(learned, held_out, encoder)
+
+
+def build(o: argparse.Namespace, n_tokens: int) -> GPT:
+    """Build the model that the options describe, with random weights."""
+    sizes = {"d_model": o.d_model, "n_heads": o.heads, "n_layers": o.layers}
+    return GPT(n_tokens, o.length, **sizes, dropout=o.dropout)
+
+
+def restored(path: str | Path) -> tuple[GPT, BytePairEncoder]:
+    """Return the model of a checkpoint, ready to write, and the encoder of its text.
+
+    `generate(model, torch.tensor([encoder.encode("The ")]), 50)` of `decoding` goes on
+    from a beginning, and `encoder.decode` makes it text. Used in chapter 15.
+    """
+    saved = checkpoints.read(Path(path))
+    if "pieces" not in saved["settings"]:
+        raise ValueError(
+            f"the checkpoint {path} was not written by train_gpt, and does not say "
+            "how its model was built; build that model and load `['model']` into it."
+        )
+    o = argparse.Namespace(**saved["settings"])
+    text = corpus(o.pieces)
+    checkpoints.require_same_settings(Path(path), {"text": o.text}, text.sign())
+    model = build(o, len(text.encoder))
+    model.load_state_dict(saved["model"])
+    return model.eval(), text.encoder
 
 
 def next_token_loss(model: nn.Module, tokens: Tensor, following: Tensor) -> Tensor:
@@ -172,11 +212,10 @@ def validation_loss(model: nn.Module, ids: Tensor, o: Any, place: Place) -> floa
 
 def run(o: argparse.Namespace, place: Place) -> History:
     """Train as the options say, from the start or from where the checkpoint ends."""
+    require_equal_shares(o.batch, place.world)
     text = corpus(o.pieces)
     torch.manual_seed(number(o.seed, NOISE, 0))  # the same weights in every process
-    sizes = {"d_model": o.d_model, "n_heads": o.heads, "n_layers": o.layers}
-    model = GPT(len(text.encoder), o.length, **sizes, dropout=o.dropout)
-    model.to(place.device)
+    model = build(o, len(text.encoder)).to(place.device)
     optimiser = adamw(model, o.lr, o.weight_decay)
     precision = chosen_precision(o.precision, place.device)
     autocast, scaler = mixed_precision(precision, place.device)
@@ -185,6 +224,7 @@ def run(o: argparse.Namespace, place: Place) -> History:
     state |= {"scaler": scaler, "history": history}
     settings = {name: value for name, value in vars(o).items() if name not in FREE}
     settings |= {"COURSE_SEED": base_seed(), "precision": precision}  # never "auto"
+    settings |= text.sign()
     if o.resume:
         checkpoints.resume(o.out, settings, **state)
     require_same_start(len(history), place)
@@ -197,7 +237,8 @@ def run(o: argparse.Namespace, place: Place) -> History:
     place.say(
         f"{sum(p.numel() for p in model.parameters()):,} parameters, {place.world} "
         f"process{'es' if place.world > 1 else ''} on {place.device.type}, "
-        f"{o.batch // place.world} of {o.batch} rows each; from step {start}"
+        f"{o.batch // place.world} of {o.batch} rows each, {precision}; from step "
+        f"{start}"
     )
 
     model.train()
@@ -272,17 +313,24 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--seed", type=int, default=0)
     add("--every", type=int, default=100, help="steps between two checkpoints")
     add("--device", help="cpu, cuda, mps; the best there is, if not given")
-    add("--precision", default="auto", help="auto, fp32, bf16, fp16")
+    add("--precision", default="auto", choices=("auto", *DTYPES))
     add("--compile", action="store_true", help="torch.compile; pays on a GPU")
     add("--save-gradient", help="a file for the gradient of the first step")
     o = parser.parse_args(arguments)
-    for name in ("steps", "batch", "length", "d_model", "heads", "layers", "every"):
-        if getattr(o, name) < 1:
-            parser.error(
-                f"--{name.replace('_', '-')} is {getattr(o, name)}, expected 1 or more"
-            )
-    if o.stop_after is not None and o.stop_after < 1:
-        parser.error(f"--stop-after is {o.stop_after}, expected 1 or more")
+    least = dict.fromkeys(("batch", "length", "d_model", "heads", "layers"), 1)
+    least |= {"steps": 1, "every": 1, "stop_after": 1, "seed": 0, "pieces": 256}
+    for name, at_least in least.items():
+        value = getattr(o, name)
+        if value is not None and value < at_least:
+            name = name.replace("_", "-")
+            parser.error(f"--{name} is {value}, expected {at_least} or more")
+    if not (o.lr > 0 and o.clip > 0 and o.weight_decay >= 0 and 0 <= o.dropout < 1):
+        parser.error(
+            f"--lr {o.lr} and --clip {o.clip} must be above 0, --weight-decay "
+            f"{o.weight_decay} not below, --dropout {o.dropout} from 0 to below 1"
+        )
+    if o.device and o.device.split(":")[0] not in ("cpu", "cuda", "mps"):
+        parser.error(f"--device is {o.device!r}, expected cpu, cuda, cuda:1 or mps")
     if o.d_model % o.heads:
         parser.error(f"--heads {o.heads} do not divide --d-model {o.d_model}")
     if Path(o.out).exists() and not o.resume:

@@ -13,6 +13,7 @@ from course_utils.checks import PUBLIC_SEED, verdict
 from course_utils.costs import count_flops, layer_cost
 from course_utils.questions import find_question
 from course_utils.recurrences import CausalConvolution, linear_scan
+from course_utils.transformer import GPT
 
 SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
 
@@ -23,6 +24,22 @@ def dilated_by_sum(k):
         reach += 2 * 2**layers
         layers += 1
     return layers
+
+
+def gru(n, d):
+    return 12 * n * d * d
+
+
+def held(d, layers, pieces):
+    """The numbers in a GPT's matrices."""
+    return d * (pieces + 12 * layers * d)
+
+
+def work(n, d, layers, pieces):
+    """Its operations forward, and in training."""
+    block = layer_cost("attention, naive", n, d).flops + 16 * n * d * d
+    forward = layers * block + 2 * n * pieces * d
+    return forward, forward + 2 * forward
 
 
 def merged(m1, l1, c1, m2, l2, c2):
@@ -219,6 +236,53 @@ WRONG = [
     ("15.6", "taken_for_sums", lambda g, r: g.T.sum(-1) / sum(r)),
     ("15.6", "inverse", lambda g, r: (1 / r / (1 / r).sum()) @ g),
     ("15.6", "softmax", lambda g, r: (g.T * r.softmax(0)).sum(-1)),
+    ("15.6", "divided_by_own_rows", lambda g, r: (1 / r) @ g),
+    (
+        "15.1",
+        "causal_half",
+        lambda n, d: (8 * n * d**2 + sum(range(n + 1)) * 4 * d, gru(n, d)),
+    ),
+    (
+        "15.7",
+        "untied",
+        lambda n, d, L, v: (2 * v * d + 12 * L * d**2, *work(n, d, L, v)),
+    ),
+    ("15.7", "no_embedding", lambda n, d, L, v: (12 * L * d**2, *work(n, d, L, v))),
+    ("15.7", "no_output_layer", lambda n, d, L, v: (held(d, L, v), *work(n, d, L, 0))),
+    (
+        "15.7",
+        "embedding_multiplied",
+        lambda n, d, L, v: (held(d, L, v), *work(n, d, L, 2 * v)),
+    ),
+    (
+        "15.7",
+        "no_scores",
+        lambda n, d, L, v: tuple(k * held(d, L, v) for k in (1, 2 * n, 6 * n)),
+    ),
+    ("15.7", "one_block", lambda n, d, L, v: (held(d, 1, v), *work(n, d, 1, v))),
+    (
+        "15.7",
+        "only_multiplications",
+        lambda n, d, L, v: (held(d, L, v), *(w // 2 for w in work(n, d, L, v))),
+    ),
+    (
+        "15.7",
+        "forward_and_as_much_back",
+        lambda n, d, L, v: (held(d, L, v), *(work(n, d, L, v)[0] * k for k in (1, 2))),
+    ),
+    (
+        "15.7",
+        "training_is_forward",
+        lambda n, d, L, v: (held(d, L, v), *[work(n, d, L, v)[0]] * 2),
+    ),
+    (
+        "15.7",
+        "one_matrix_of_two",
+        lambda n, d, L, v: (
+            held(d, L, v) - 4 * L * d**2,
+            *(w - k * 8 * n * L * d**2 for w, k in zip(work(n, d, L, v), (1, 3))),
+        ),
+    ),
 ]
 
 
@@ -249,6 +313,7 @@ RIGHT = [
     ),
     ("15.6", weighted),
     ("15.6", lambda g, r: torch.einsum("rp,r->p", g, r) / sum(r)),
+    ("15.7", lambda n, d, L, v: [held(d, L, v), *work(n, d, L, v)]),
 ]
 
 
@@ -278,3 +343,18 @@ def test_the_layers_reach_as_far_as_the_answer_says():
         assert CausalConvolution(2, n_layers=dilated).reach > k
         assert dilated == 1 or CausalConvolution(2, n_layers=dilated - 1).reach <= k
         assert 2 * plain >= k > 2 * (plain - 1)
+
+
+def test_a_whole_gpt_costs_what_pytorch_counts():
+    n, d, layers, pieces = 10, 6, 4, 17
+    model = GPT(pieces, n, d, 2, layers)
+    tokens = torch.zeros(1, n, dtype=torch.long)
+    parameters, forward, training = find_question("15.7").reference(
+        n, d, layers, pieces
+    )
+    matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
+    assert parameters == sum(m.numel() for m in [model.head.weight, *matrices])
+    assert forward == count_flops(lambda: model(tokens, need_weights=True))
+    assert training == count_flops(
+        lambda: model(tokens, need_weights=True)[0].sum().backward()
+    )

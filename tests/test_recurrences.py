@@ -174,6 +174,7 @@ WRONG = [
     (lambda: linear_scan(torch.ones(3, 4), torch.ones(3, 4)), "batch, token, d"),
     (lambda: linear_scan(torch.ones(1, 3, 4), torch.ones(1, 3, 4), 0), "chunk is 0"),
     (lambda: StateSpace(4)(torch.ones(2, 3, 5)), "expected"),
+    (lambda: StateSpace(0), "d_model"),
     (lambda: CausalConvolution(4)(torch.ones(2, 3, 5)), "expected"),
     (lambda: CausalConvolution(4, kernel=0), "kernel"),
     (lambda: chunked_attention(*[torch.ones(2, 0, 4)] * 3), "at least one key"),

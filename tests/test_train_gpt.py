@@ -16,6 +16,7 @@ import torch
 
 import course_utils
 from course_utils import checkpoints, train_gpt
+from course_utils.decoding import generate
 
 SIZES = "--steps 6 --batch 8 --length 24 --pieces 270 --d-model 24 --heads 3"
 SIZES = [*SIZES.split(), "--layers", "1", "--device", "cpu", "--every", "2"]
@@ -235,9 +236,43 @@ def test_shares_are_equal_and_together_the_batch():
     assert torch.equal(torch.cat(shares), rows)
 
 
-def test_unequal_shares_are_refused():
+def test_unequal_shares_are_refused_before_anything_is_read(monkeypatch, tmp_path):
     with pytest.raises(ValueError, match="8 rows cannot be shared equally by 3"):
         train_gpt.shard(torch.zeros(8, 2), train_gpt.Place(0, 3, CPU))
+    monkeypatch.setattr(train_gpt, "corpus", lambda n: pytest.fail("read the corpus"))
+    o = train_gpt.options([*SIZES, "--out", str(tmp_path / "gpt.pt")])
+    with pytest.raises(ValueError, match="8 rows cannot be shared equally by 3"):
+        train_gpt.run(o, train_gpt.Place(0, 3, CPU))
+
+
+def test_the_model_of_a_checkpoint_can_be_used(tmp_path, alone):
+    model, encoder = train_gpt.restored(alone / "gpt.pt")
+    saved = checkpoints.read(alone / "gpt.pt")["model"]
+    assert gap(model.state_dict(), saved) == 0
+    prompt = torch.tensor([encoder.encode("The ")])
+    written = generate(model, prompt, 5, top_k=1)[0]
+    assert len(written) == prompt.shape[1] + 5
+    assert encoder.decode(written.tolist()).startswith("The ")
+    other = tmp_path / "other.pt"
+    checkpoints.save(other, {"steps": 3}, model=model)
+    with pytest.raises(ValueError, match="was not written by train_gpt"):
+        train_gpt.restored(other)
+
+
+def test_compiled_and_in_bfloat16_the_losses_stay_near(tmp_path, alone, monkeypatch):
+    """As on a GPU, but for the kernels: traced into a graph, and 16-bit products."""
+    compiled = []
+
+    def traced(module, compile=torch.compile):
+        compiled.append(module)
+        return compile(module, backend="eager")
+
+    monkeypatch.setattr(torch, "compile", traced)
+    options = ["--compile", "--precision", "bf16", "--out", str(tmp_path / "gpt.pt")]
+    losses = torch.tensor(train_gpt.main([*SIZES, *options])["loss"])
+    whole = checkpoints.read(alone / "gpt.pt")["history"]["columns"]["loss"]
+    assert len(compiled) == 1
+    assert 0 < (losses - torch.tensor(whole)).abs().max() < 0.05
 
 
 @pytest.mark.parametrize(
@@ -249,6 +284,13 @@ def test_unequal_shares_are_refused():
         (["--steps", "2", "--out", "x.pt", "--d-model", "0"], "--d-model is 0"),
         (["--steps", "2", "--out", "x.pt", "--stop-after", "0"], "--stop-after is 0"),
         (["--steps", "2", "--out", os.devnull], "exists: add --resume"),
+        (["--steps", "2", "--out", "x.pt", "--pieces", "9"], "--pieces is 9"),
+        (["--steps", "2", "--out", "x.pt", "--seed", "-1"], "--seed is -1"),
+        (["--steps", "2", "--out", "x.pt", "--lr", "0"], "--lr 0.0"),
+        (["--steps", "2", "--out", "x.pt", "--clip", "0"], "--clip 0.0"),
+        (["--steps", "2", "--out", "x.pt", "--dropout", "1"], "--dropout 1.0"),
+        (["--steps", "2", "--out", "x.pt", "--device", "gpu"], "--device is 'gpu'"),
+        (["--steps", "2", "--out", "x.pt", "--precision", "int8"], "int8"),
     ],
 )
 def test_bad_options_are_refused_in_words(options, words, capsys):

@@ -69,6 +69,12 @@ OPERATIONS = Question(
             lambda n, d: (8 * n * d * d + 2 * n * n * d, 12 * n * d * d),
         ),
         Mistake(
+            "causal_half",
+            "only the keys up to each query are counted, as a causal mask would have "
+            "it: here every query meets every key",
+            lambda n, d: (8 * n * d * d + 2 * n * (n + 1) * d, 12 * n * d * d),
+        ),
+        Mistake(
             "no_table",
             "attention is counted as if each token were projected and nothing more: "
             "where is every query compared with every key?",
@@ -384,5 +390,6 @@ BYTES = Question(
     ),
     tolerance=1e-6,
 )
+
 
 QUESTIONS = (OPERATIONS, PATHS, BYTES)

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
 from course_utils.questions.queries_keys_values import normal, sizes
+from course_utils.questions.whole_gpt import WHOLE
 
 # ------------------------------------------------------------------------- 15.4 merging
 
@@ -398,6 +399,12 @@ SHARES = Question(
             ),
         ),
         Mistake(
+            "divided_by_own_rows",
+            "each gradient is divided by its own rows: it is a mean over them already, "
+            "and that division makes large shares count for less",
+            lambda gradients, rows: (gradients / rows[:, None]).sum(dim=0),
+        ),
+        Mistake(
             "largest_share",
             "only the process with the most rows is listened to",
             lambda gradients, rows: gradients[rows.argmax()],
@@ -411,4 +418,4 @@ SHARES = Question(
     ),
 )
 
-QUESTIONS = (MERGE, RECURRENCE, SHARES)
+QUESTIONS = (MERGE, RECURRENCE, SHARES, WHOLE)  # in order of their numbers
