@@ -186,6 +186,8 @@ def explain_output(output: Output, got: Any, right: Any) -> tuple[str, str] | No
                 f"{name} has shape {got.shape}, expected {right.ndim} axes "
                 f"{axes_of(output, right.ndim)} of at most {MAX_FREE_SIZE}."
             )
+    elif got.shape != right.shape and not right.ndim:
+        return "shape", f"{name} has shape {got.shape}, expected a single number."
     elif got.shape != right.shape:
         return "shape", (
             f"{name} has shape {got.shape}, expected {right.shape} = "
@@ -290,6 +292,8 @@ def diagnose(
             f"{call} calls `{used[0]}`; this question asks you to write attention "
             "yourself, from matrix products and softmax alone."
         )
+    if used and used[0] in question.packaged:
+        return "library", f"{call} calls PyTorch's own `{used[0]}`; write it yourself."
     if used:
         return "library", f"{call} calls `{used[0]}`, which hides how it works."
     found = find_equal(question, cases, records)
@@ -344,6 +348,7 @@ def not_allowed(question: Question, records: list[Record]) -> list[str]:
     if question.primitives:
         return own + rest
     ready_made = [name for name in own if is_ready_made(question, name)]
+    ready_made += [name for name in rest if name in question.packaged]
     hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
     return ready_made + (hiding if question.packaged else [])
 
