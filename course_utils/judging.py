@@ -201,6 +201,19 @@ def explain_output(output: Output, got: Any, right: Any) -> tuple[str, str] | No
     return None
 
 
+def explain_booleans(
+    question: Question, expected: Any, value: Any
+) -> tuple[str, str] | None:
+    """Find True and False where numbers were due."""
+    many = len(question.outputs) > 1
+    pairs = zip(expected, value) if many else [(expected, value)]
+    for output, (right, got) in zip(question.outputs, pairs):
+        numbers = isinstance(right, np.ndarray) and right.dtype != bool
+        if numbers and got.dtype == bool:
+            return "type", f"`{output.name}` holds True and False, expected numbers."
+    return None
+
+
 # ------------------------------------------------------------------------- the verdict
 
 
@@ -309,7 +322,9 @@ def diagnose(
         form = explain_form(question, record.value, expected.value)
         if form:
             return form
-    found = find_sign(question, cases, records)
+    found = find_sign(question, cases, records) or explain_booleans(
+        question, right[0].value, records[0].value
+    )
     if found:
         return found
     mutated = next((r.mutated[0] for r in records if r.mutated), None)
