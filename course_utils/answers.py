@@ -160,8 +160,8 @@ class Watch:
     """Count the learner's lines as they execute; note what should not be called.
 
     Noted are calls of a ready-made attention, by name and by PyTorch's own record of
-    its operations, of the functions or classes `packaged` of this package, and of the
-    question's `reference`.
+    its operations, of functions or classes that are `packaged` here or in PyTorch under
+    the name of the thing asked for, and of the question's `reference`.
     """
 
     def __init__(
@@ -206,10 +206,10 @@ class Watch:
             code.co_name in ("attention", "basic_self_attention", "forward")
         ):
             self.library.add(package_name(code))
-        if code.co_qualname.partition(".")[0] in self.packaged and (
-            code.co_filename.startswith(PACKAGE) and called_by_learner(frame)
-        ):
-            self.library.add(package_name(code))
+        first = code.co_qualname.partition(".")[0]
+        if first in self.packaged and called_by_learner(frame):
+            ours = code.co_filename.startswith(PACKAGE)
+            self.library.add(package_name(code) if ours else first)
         if code.co_qualname in ("OpOverload.__call__", "OpOverloadPacket.__call__"):
             self.note(str(frame.f_locals.get("self")))
         return None
@@ -223,7 +223,7 @@ class Watch:
             return
         name = getattr(called, "__name__", "")
         self.note(name)
-        if name in BLINDING:
+        if name in BLINDING or (name in self.packaged and called_by_learner(frame)):
             self.library.add(name)
 
 

@@ -26,6 +26,10 @@ SETUP = """#!/usr/bin/env bash
 set -e
 apt-get update
 apt-get install -y bubblewrap python3 python3-pip
+python3 -c 'import sys; sys.exit(sys.version_info < (3, 11))' || {
+  echo "Python is older than 3.11: choose a newer base image, such as Ubuntu 24.04"
+  exit 1
+}
 pip_options=$(pip3 help install | grep -o -m1 -- --break-system-packages || true)
 pip3 install $pip_options numpy einops
 pip3 install $pip_options torch --index-url https://download.pytorch.org/whl/cpu

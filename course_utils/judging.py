@@ -186,6 +186,8 @@ def explain_output(output: Output, got: Any, right: Any) -> tuple[str, str] | No
                 f"{name} has shape {got.shape}, expected {right.ndim} axes "
                 f"{axes_of(output, right.ndim)} of at most {MAX_FREE_SIZE}."
             )
+    elif got.shape != right.shape and not right.ndim:
+        return "shape", f"{name} has shape {got.shape}, expected a single number."
     elif got.shape != right.shape:
         return "shape", (
             f"{name} has shape {got.shape}, expected {right.shape} = "
@@ -196,6 +198,19 @@ def explain_output(output: Output, got: Any, right: Any) -> tuple[str, str] | No
             f"{name} holds NaN or infinity: something overflowed or was divided by "
             f"zero."
         )
+    return None
+
+
+def explain_booleans(
+    question: Question, expected: Any, value: Any
+) -> tuple[str, str] | None:
+    """Find True and False where numbers were due."""
+    many = len(question.outputs) > 1
+    pairs = zip(expected, value) if many else [(expected, value)]
+    for output, (right, got) in zip(question.outputs, pairs):
+        numbers = isinstance(right, np.ndarray) and right.dtype != bool
+        if numbers and got.dtype == bool:
+            return "type", f"`{output.name}` holds True and False, expected numbers."
     return None
 
 
@@ -290,6 +305,8 @@ def diagnose(
             f"{call} calls `{used[0]}`; this question asks you to write attention "
             "yourself, from matrix products and softmax alone."
         )
+    if used and used[0] in question.packaged:
+        return "library", f"{call} calls PyTorch's own `{used[0]}`; write it yourself."
     if used:
         return "library", f"{call} calls `{used[0]}`, which hides how it works."
     found = find_equal(question, cases, records)
@@ -305,7 +322,9 @@ def diagnose(
         form = explain_form(question, record.value, expected.value)
         if form:
             return form
-    found = find_sign(question, cases, records)
+    found = find_sign(question, cases, records) or explain_booleans(
+        question, right[0].value, records[0].value
+    )
     if found:
         return found
     mutated = next((r.mutated[0] for r in records if r.mutated), None)
@@ -344,6 +363,7 @@ def not_allowed(question: Question, records: list[Record]) -> list[str]:
     if question.primitives:
         return own + rest
     ready_made = [name for name in own if is_ready_made(question, name)]
+    ready_made += [name for name in rest if name in question.packaged]
     hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
     return ready_made + (hiding if question.packaged else [])
 

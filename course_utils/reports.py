@@ -5,18 +5,20 @@ from __future__ import annotations
 import hashlib
 import html
 import re
-from collections import Counter
 from pathlib import Path
 
 from course_utils.gradebook import Row, write_whole
 from course_utils.questions import find_question
 
+NO_ANSWER = ("unanswered", "missing")
 STYLE = """
 :root { color-scheme: light dark; font-family: system-ui, sans-serif; }
 body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.5; }
 table { border-collapse: collapse; } .wide { overflow-x: auto; }
 td, th { padding: 0.2rem 0.6rem; text-align: left; vertical-align: top;
   border-bottom: 1px solid #8888; }
+h1, h2, td, th[scope=row] { overflow-wrap: anywhere; }
+td:last-child { min-width: 9rem; } td:nth-child(2) { white-space: nowrap; }
 svg { max-width: 40rem; width: 100%; }
 """
 
@@ -118,29 +120,32 @@ def losers(rows: list[Row], question: str) -> list[Row]:
 
 
 def misconceptions(rows: list[Row], questions: list[str]) -> str:
-    """List each question's misconceptions, the commonest first, with who had them."""
-    lines = []
+    """List what went wrong, the commonest first, with who did it.
+
+    What was not answered is no misconception and comes last; what could not be read is
+    flagged below.
+    """
+    who: dict[tuple[str, str, str], list[str]] = {}
     for question in questions:
-        lost = losers(rows, question)
-        results = [row["questions"][question] for row in lost]
-        for name, count in Counter(r["misconception"] for r in results).most_common():
-            hint = next(r["hint"] for r in results if r["misconception"] == name)
-            who = [
-                row["student"]
-                for row in lost
-                if row["questions"][question]["misconception"] == name
-            ]
-            shown = ", ".join(who[:8]) + (
-                f" and {len(who) - 8} more" if who[8:] else ""
-            )
-            lines.append(
-                f"<tr><th scope='row'>{question}</th><td>{count}</td>"
-                f"<td>{text(hint)}</td><td>{text(shown)}</td></tr>"
-            )
+        for row in losers(rows, question):
+            result = row["questions"][question]
+            what = (question, result["misconception"], result["hint"])
+            if result["misconception"] != "unread":
+                who.setdefault(what, []).append(row["student"])
+    order = sorted(who, key=lambda what: (what[1] in NO_ANSWER, -len(who[what])))
+    lines = []
+    for what in order:
+        names = who[what]
+        shown = ", ".join(names[:8])
+        shown += f" and {len(names) - 8} more" if names[8:] else ""
+        lines.append(
+            f"<tr><th scope='row'>{what[0]}</th><td>{len(names)}</td>"
+            f"<td>{text(what[2])}<br><small>{text(shown)}</small></td></tr>"
+        )
     return (
         "<h3>Misconceptions, the commonest first</h3><div class='wide'><table><thead>"
         "<tr><th scope='col'>Question</th><th scope='col'>Students</th>"
-        "<th scope='col'>What was found</th><th scope='col'>Who</th></tr></thead>"
+        "<th scope='col'>What was found, and who did it</th></tr></thead>"
         f"<tbody>{''.join(lines)}</tbody></table></div>"
     )
 

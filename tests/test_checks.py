@@ -151,6 +151,11 @@ def test_an_operator_that_pytorch_lacks_is_an_error_and_not_a_blank():
     assert verdict("06.1", answer).misconception == "exception"
 
 
+def test_true_and_false_for_numbers_are_named():
+    result = verdict("06.4", lambda scores: torch.eye(len(scores)) > 0)
+    assert result.hint == "`jacobian` holds True and False, expected numbers."
+
+
 # ------------------------------------------------------------- "from primitives"
 
 

@@ -313,8 +313,17 @@ def test_reports_escape_what_a_student_wrote_and_name_files_plainly():
 def test_the_class_report_names_the_commonest_misconception_and_who_had_it():
     page = class_page([row("ann", "1"), row("bob", "2")])
     assert 'aria-label="Students who lost points, by question. 06.1: 2 of 2"' in page
-    assert "<td>2</td><td>the scores are <code>not</code> scaled &lt;b&gt;</td>" in page
+    assert "<td>2</td><td>the scores are <code>not</code> scaled &lt;b&gt;<br>" in page
     assert "ann, bob" in page
+
+
+def test_what_was_not_answered_is_listed_after_what_was_wrong():
+    rows = [row("ann", "1"), row("bob", "2"), row("carl", "3")]
+    for blank in rows[:2]:
+        result = {"misconception": "unanswered", "hint": "not answered yet"}
+        blank["questions"] = {"06.1": {**blank["questions"]["06.1"], **result}}
+    page = class_page(rows)
+    assert page.index("carl") < page.index("not answered yet")
 
 
 def book(index: int, count: int, **changes) -> dict:

@@ -9,6 +9,8 @@ from inspect import signature
 from pathlib import Path
 
 import pytest
+import torch
+import torch.nn.functional as F
 
 import course_utils
 from course_utils.answers import to_tensors
@@ -81,6 +83,20 @@ def test_the_solution_of_the_checks_earns_nothing(question):
         result = verdict(question.id, answer)
         assert (result.points, result.misconception) == (0, "package")
         assert "the question's own solution" in result.hint
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, g, b, eps: F.layer_norm(x, x.shape[-1:], g, b, eps),
+        lambda x, g, b, eps: torch.layer_norm(x, x.shape[-1:], g, b, eps),
+        lambda x, g, b, eps: torch.nn.LayerNorm(x.shape[-1], eps=eps)(x) * g + b,
+    ],
+)
+def test_what_pytorch_has_under_the_same_name_is_no_answer_either(call):
+    result = verdict("11.1", call)
+    assert (result.points, result.misconception) == (0, "library")
+    assert "calls PyTorch's own `layer_norm`; write it yourself." in result.hint
 
 
 IMPORTED = """

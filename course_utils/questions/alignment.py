@@ -113,6 +113,13 @@ READ = Question(
                 )
             ),
         ),
+        Mistake(
+            "weights_for_places",
+            "`links` holds the largest weights themselves; asked for are their places "
+            "in the row",
+            lambda weights: (weights.amax(-1), read_alignment(weights)[1]),
+            lambda args, value: np.allclose(value[0], args[0].max(-1)),
+        ),
     ),
 )
 

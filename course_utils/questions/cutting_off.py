@@ -234,6 +234,14 @@ CUT = Question(
             "the least probable pieces stay: sort in descending order",
             from_logits(lambda p, k, share: by_share(least(p, k), share)),
         ),
+        Mistake(
+            "zeros_for_scores",
+            "the dropped scores become 0, and e to the power of 0 is 1: they are still "
+            "drawn; what is dropped has probability 0",
+            lambda logits, k, share: torch.where(
+                cut(logits, k, share) > 0, logits, 0.0
+            ).softmax(-1),
+        ),
     ),
     packaged=("keep_top_k", "keep_top_p"),
 )

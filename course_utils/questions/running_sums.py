@@ -174,6 +174,12 @@ MERGE = Question(
                 + c2 * torch.exp(m2 - torch.minimum(m1, m2))[:, None],
             ),
         ),
+        Mistake(
+            "factors_exchanged",
+            "the two factors have changed places: the half with the larger maximum "
+            "keeps its sums, the other's shrink",
+            lambda m1, l1, c1, m2, l2, c2: merge(m2, l1, c1, m1, l2, c2),
+        ),
     ),
 )
 

@@ -183,6 +183,11 @@ def draw_counts(rng: np.random.Generator, unseen: int = 0) -> Args:
     return (counts.astype(np.int64),)
 
 
+def smoothed(counts: Tensor) -> tuple[Tensor, Tensor]:
+    idf = torch.log((1 + len(counts)) / (1 + document_counts(counts))) + 1
+    return weighted(counts, idf)
+
+
 TABLE = Question(
     id="01.2",
     title="The table of tf-idf",
@@ -296,6 +301,12 @@ TABLE = Question(
             "the two results come in the wrong order: the weights of the terms first, "
             "then the table",
             lambda c: tf_idf(c)[::-1],
+        ),
+        Mistake(
+            "smoothed",
+            "this is a smoothed variant, with ones added to the counts and to the "
+            "logarithm: here the plain formula is asked for",
+            smoothed,
         ),
     ),
 )

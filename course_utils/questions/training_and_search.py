@@ -56,6 +56,11 @@ def draw_smoothing(epsilon: float) -> Any:
     return cases
 
 
+def every_pair(logits: Tensor, right: Tensor, epsilon: float) -> Tensor:
+    log_p = torch.log_softmax(logits, dim=-1)
+    return -((1 - epsilon) * log_p[:, right] + epsilon * log_p.mean(dim=-1)).mean()
+
+
 SMOOTHING = Question(
     id="12.4",
     title="Label smoothing",
@@ -148,6 +153,12 @@ SMOOTHING = Question(
             lambda logits, right, epsilon: (
                 smoothed_loss(logits, right, epsilon) * len(right)
             ),
+        ),
+        Mistake(
+            "every_pair",
+            "from every row the right words of all tokens are taken; each row has one "
+            "right word of its own",
+            every_pair,
         ),
     ),
 )
@@ -287,6 +298,23 @@ RATE = Question(
             "constant_after",
             "the rate stays where the warm-up left it: it should fall to zero",
             lambda s, n, lr, w: scheduled(s, n, lr, w, fall=lambda t: 1.0),
+        ),
+        Mistake(
+            "warmup_one_too_long",
+            "the warm-up takes one step too many and goes above lr: its steps are "
+            "those below `warmup`, counted from 0",
+            lambda s, n, lr, w: lr * (s + 1) / w if s == w else rate(s, n, lr, w),
+        ),
+        Mistake(
+            "cosine_for_the_warmup",
+            "the cosine is there, the warm-up is not: below `warmup` the rate rises in "
+            "a line",
+            lambda s, n, lr, w: lr * (1 + math.cos(math.pi * (s - w) / (n - w))) / 2,
+        ),
+        Mistake(
+            "lr_forgotten",
+            "this goes up to 1 whatever `lr` is: the rate is this share of lr",
+            lambda s, n, lr, w: rate(s, n, 1.0, w),
         ),
     ),
     packaged=("lr_at",),
