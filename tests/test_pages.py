@@ -7,14 +7,16 @@ import inspect
 
 import pytest
 
+from tools.files import ROOT
 from tools.mathematics import typeset, with_glyphs
 from tools.pages import (
     ICON_RULES,
+    in_the_package,
     mended,
     with_weights_apart,
     with_written_chapters,
 )
-from tools.reference import public, signature
+from tools.reference import WIDTH, public, signature, taught
 
 
 def test_a_formula_is_drawn_and_said():
@@ -107,3 +109,23 @@ def test_the_reference_shows_definitions_as_they_are_called():
         "class Layer(d_model: int, bias: bool = True)",
         "class Pair(left: int, right: int = 0)",
     ]
+
+
+def test_every_chapter_leads_to_what_it_teaches_in_the_reference():
+    found = taught(ROOT / "book" / "api.md", ROOT)
+    assert sorted(found) == [f"{chapter:02}" for chapter in range(1, 16)]
+    assert ("attention", "course-utils-attention-attention") in found["06"]
+    assert ("fused_attention", "course-utils-attention-fused-attention") in found["15"]
+    line = in_the_package([("Seq2Seq", "course-utils-rnn-class-Seq2Seq")], "api.html")
+    assert (
+        '<a href="api.html#course-utils-rnn-class-Seq2Seq"><code>Seq2Seq</code>' in line
+    )
+
+
+def test_a_class_of_many_fields_stands_on_several_lines():
+    fields = [f"field_{i}: tuple[int, ...] = ()" for i in range(5)]
+    source = ["class Many:", *(f"    {field}" for field in fields)]
+    (node,) = public(ast.parse("\n".join(source)).body)
+    lines = signature(node, source).splitlines()
+    assert lines == ["class Many(", *(f"    {field}," for field in fields), ")"]
+    assert max(map(len, lines)) <= WIDTH

@@ -103,7 +103,7 @@ FAULTS = r"""() => {
     found.push(`scrolls sideways: ${document.documentElement.scrollWidth} px`);
   const hidden = "pre, code, script, style, math, svg, .cw-says, noscript";
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-  const raw = /\\[([]|\$\$|\$[^$\s][^$]*\$|\\[a-z]{3,}|\{[a-z:]+\}`|^\s*:::/;
+  const raw = /\\[([]|\$|\\[a-z]{3,}|\{[a-z:]+\}`|^\s*:::/;
   while (walker.nextNode()) {
     const node = walker.currentNode;
     if (!node.parentElement.closest(hidden) && raw.test(node.data))

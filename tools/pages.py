@@ -9,6 +9,7 @@ into a file of their own, which is loaded when a reader asks for it.
 from __future__ import annotations
 
 import hashlib
+import html
 import os
 import re
 import shutil
@@ -20,7 +21,9 @@ from sphinx.config import Config
 
 from tools.assets import names_in, quick
 from tools.cards import with_card
+from tools.files import ROOT
 from tools.mathematics import with_glyphs
+from tools.reference import taught
 from tools.stamps import published
 
 # Whole rules of Font Awesome in the theme's stylesheet; course.css draws the few icons.
@@ -114,6 +117,40 @@ def finish(app: Sphinx, error: Exception | None) -> None:
         unused.unlink()
 
 
+def in_the_package(names: list[tuple[str, str]], reference: str) -> str:
+    """A line that leads to the reference of what a chapter teaches."""
+    links = [f'<a href="{reference}#{at}"><code>{x}</code></a>' for x, at in names]
+    return f'<p class="course-see">In the package: {", ".join(links)}.</p>\n'
+
+
+def with_companions(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
+    """Join chapter, exercise and reference: each leads to the others.
+
+    The title of its chapter, which an exercise names, becomes a link; both end with the
+    names that the chapter teaches. (A chapter links its exercise in its own text.)
+    """
+    folder, _, name = page.rpartition("/")
+    if folder not in ("book", "exercises") or not name[:2].isdigit():
+        return
+    body = context["body"]
+    if folder == "exercises":
+        title = app.env.titles[f"book/{name}"].astext()
+        link = app.builder.get_relative_uri(page, f"book/{name}")
+        named = f"<em>{html.escape(title, quote=False)}</em>"
+        body = body.replace(named, f'<a href="{link}">{named}</a>', 1)
+    names = taught(Path(app.srcdir) / "book" / "api.md", ROOT).get(name[:2])
+    if names and "book/api" in app.env.titles:
+        line = in_the_package(names, app.builder.get_relative_uri(page, "book/api"))
+        section = r'(<section id="exercises">.*?)(?=</section>)'
+        if folder == "book":
+            body = re.sub(section, lambda m: m[1] + line, body, count=1, flags=re.S)
+        else:
+            body = re.sub(r"(?=</section>\s*$)", lambda m: line, body, count=1)
+    context["body"] = body
+
+
 def tell_where(app: Sphinx, config: Config) -> None:
     """Give the address under which the site is published to all that name it."""
     config.ogp_site_url = config.html_baseurl = published()
@@ -122,5 +159,6 @@ def tell_where(app: Sphinx, config: Config) -> None:
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the first step and the last."""
     app.connect("config-inited", tell_where)
+    app.connect("html-page-context", with_companions)
     app.connect("build-finished", finish, priority=900)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 Definition = ast.FunctionDef | ast.ClassDef
+WIDTH = 88  # columns of code that a page shows without scrolling
 
 
 def public(body: list[ast.stmt]) -> list[Definition]:
@@ -43,8 +44,31 @@ def signature(node: Definition, source: list[str]) -> str:
         inside = re.sub(r"self,\s*", "", signature(made[0], source))
         return re.sub(r"def __init__", f"class {node.name}", inside)
     if fields:
-        return f"class {node.name}({', '.join(ast.unparse(x) for x in fields)})"
+        each = [ast.unparse(x) for x in fields]
+        line = f"class {node.name}({', '.join(each)})"
+        lines = "".join(f"    {x},\n" for x in each)
+        return line if len(line) <= WIDTH else f"class {node.name}(\n{lines})"
     return head
+
+
+def anchor(module: str, node: Definition) -> str:
+    """The place of a definition on the page of the reference."""
+    kind = "class-" if isinstance(node, ast.ClassDef) else ""
+    return f"{module}-{kind}{node.name}".replace("_", "-").replace(".", "-")
+
+
+def taught(page: Path, root: Path) -> dict[str, list[tuple[str, str]]]:
+    """By chapter, what it teaches of a page's modules: each name, and its place."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for module in re.findall(r"\{reference\} ([\w.]+)", page.read_text("utf-8")):
+        source = (root / module.replace(".", "/")).with_suffix(".py")
+        for node in public(ast.parse(source.read_text("utf-8")).body):
+            said = " ".join((ast.get_docstring(node) or "").split())
+            for text in re.findall(r"Taught in (chapters? \d\d(?: and \d\d)?)", said):
+                for chapter in re.findall(r"\d\d", text):
+                    place = (node.name, anchor(module, node))
+                    found.setdefault(chapter, []).append(place)
+    return found
 
 
 class Reference(SphinxDirective):
@@ -71,11 +95,9 @@ class Reference(SphinxDirective):
 
     def entry(self, module: str, node: Definition, source: list[str]) -> list[str]:
         """One definition as Markdown."""
-        kind = "class-" if isinstance(node, ast.ClassDef) else ""
-        anchor = f"{module}-{kind}{node.name}".replace("_", "-").replace(".", "-")
         text = ast.get_docstring(node) or ""
         return [
-            f"({anchor})=",
+            f"({anchor(module, node)})=",
             "```python",
             *signature(node, source).splitlines(),
             "```",

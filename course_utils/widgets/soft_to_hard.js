@@ -23,7 +23,7 @@ const mean = sum(shares.map((share, i) => share * data.values[i]));
 // above: for each key its weight (filled) and its share of the draws (frame)
 const h = 118, top = 26, base = top + h, wide = ui.width / n;
 ui.text(0, 13, "weight of each key", { fill: "blue", "font-weight": 600 });
-ui.text(ui.width, 13, "frame: share of the draws",
+ui.text(ui.width, 13, ui.width < 380 ? "frame: the draws" : "frame: share of the draws",
   { "text-anchor": "end", fill: "orange", "font-weight": 600 });
 ui.line(0, base, ui.width, base, { stroke: "muted" });
 weights.forEach((weight, i) => {
