@@ -240,6 +240,13 @@ WRONG = [
     ),
     (
         "13.1",
+        "texts_cut",
+        lambda logits, tokens: nn.CrossEntropyLoss()(
+            logits[:-1].transpose(1, 2), tokens[1:]
+        ),
+    ),
+    (
+        "13.1",
         "not_averaged",
         lambda logits, tokens: torch.cat(
             [
@@ -298,6 +305,17 @@ WRONG = [
     ),
     (
         "13.2",
+        "divided_by_everything",
+        lambda logits, tokens, n_source: (
+            nn.CrossEntropyLoss(reduction="none")(
+                logits[:, :-1].transpose(1, 2), tokens[:, 1:]
+            )
+            * (torch.arange(1, tokens.shape[1]) > n_source)
+            * (tokens[:, 1:] != 0)
+        ).mean(),
+    ),
+    (
+        "13.2",
         "source_counted",
         lambda logits, tokens, n_source: joined(logits, tokens, 0),
     ),
@@ -344,6 +362,14 @@ WRONG = [
         "13.3",
         "one_too_few",
         by_mask(lambda p, s: places_of(p, lambda ranked: ranked.cumsum(0) <= s)),
+    ),
+    (
+        "13.3",
+        "in_one_pass",
+        by_mask(
+            lambda p, s: places_of(p, lambda ranked: ranked.cumsum(0) <= s) | (s == 1),
+            divide=(False, True),
+        ),
     ),
     ("13.3", "not_sorted", by_mask(lambda p, s: p.cumsum(0) - p < s)),
     (
@@ -409,6 +435,11 @@ WRONG = [
         "13.5",
         "no_norms",
         off_by(lambda n, d, layers, length, tied: -4 * d * layers - 2 * d),
+    ),
+    (
+        "13.5",
+        "no_block_norms",
+        off_by(lambda n, d, layers, length, tied: -4 * d * layers),
     ),
     (
         "13.5",

@@ -84,6 +84,14 @@ def sorted_again(p: Tensor, share: float) -> Tensor:
     return kept / kept.sum().clamp(min=1e-9)
 
 
+def in_one_pass(p: Tensor, k: int, share: float) -> Tensor:
+    ordered, order = p.sort(descending=True)
+    keep = (ordered.cumsum(0) <= share) | (share == 1)
+    keep = keep & (torch.arange(len(p)) < k)
+    kept = torch.zeros_like(p).scatter(0, order[keep], ordered[keep])
+    return kept / kept.sum()
+
+
 def last_not_divided(p: Tensor, k: int, share: float) -> Tensor:
     kept = by_number(p, k)
     return torch.where(by_share(kept, share) > 0, kept, 0.0)
@@ -119,8 +127,10 @@ def draw_distributions(k_cut: bool, p_cut: bool) -> Any:
             ordered = np.sort(ordered / ordered.sum())[::-1]
             k = int(rng.integers(4, 6)) if k_cut else n
             left = ordered[:k] / ordered[:k].sum()
-            # three stay of what top-k left; of the whole it would have been four
-            share = float(left[:3].sum() - 0.02) if p_cut else 1.0
+            # Three stay of what top-k left. Of the whole it would mostly be four,
+            # in one case three as well: else this slip and one too few would cancel.
+            limit = left[:2].sum() + 0.02 if n == 7 else left[:3].sum() - 0.02
+            share = float(limit) if p_cut else 1.0
             logits = np.log(ordered[rng.permutation(n)]) + rng.random()
             drawn.append((logits.astype(np.float32), k, round(share, 4)))
         return drawn
@@ -222,6 +232,13 @@ CUT = Question(
             "the share is counted of the whole distribution (top-p before top-k, or no "
             "division between them): it is a share of what top-k left",
             from_logits(lambda p, k, share: by_number(by_share(p, share), k)),
+        ),
+        Mistake(
+            "in_one_pass",
+            "two slips: the share is counted of the whole distribution, not of what "
+            "top-k left; and the piece with which the sum reaches the share is dropped",
+            from_logits(in_one_pass),
+            told_by_share(from_logits(in_one_pass)),
         ),
         Mistake(
             "threshold",

@@ -365,6 +365,12 @@ COSTS = Question(
             last_norm=0,
         ),
         miscounted(
+            "no_block_norms",
+            "the norms inside the blocks are missing: two in each, with a scale and a "
+            "shift",
+            norms=0,
+        ),
+        miscounted(
             "three_matrices",
             "attention has a fourth matrix: after those of queries, keys and values "
             "the one that mixes the heads",

@@ -88,6 +88,12 @@ SHIFT = Question(
             lambda logits, tokens: compared(logits[:, 1:], tokens[:, :-1]),
         ),
         Mistake(
+            "texts_cut",
+            "the first axis is cut, and that one holds the texts: the shift runs along "
+            "the places of each text, `[:, :-1]` and `[:, 1:]`",
+            lambda logits, tokens: compared(logits[:-1], tokens[1:]),
+        ),
+        Mistake(
             "around_the_end",
             "the last output is asked for the first token: `roll` goes round in a "
             "circle; after the last token nothing is known, so nothing can be asked",
@@ -194,6 +200,10 @@ def divided_by_all(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
     wanted = tokens[:, n_source + 1 :]
     share = (wanted != 0).float().mean()
     return joined_loss(logits, tokens, n_source) * share
+
+
+def divided_by_everything(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    return added_up(logits, tokens, n_source) / tokens[:, 1:].numel()
 
 
 def unshifted(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
@@ -337,6 +347,12 @@ JOINED = Question(
             "the sum is divided by all places, padding among them: divide by the "
             "number of questions",
             divided_by_all,
+        ),
+        Mistake(
+            "divided_by_everything",
+            "what does not count is set to 0 and still takes part in the mean: divide "
+            "by the number of questions, without the places of the source",
+            divided_by_everything,
         ),
         Mistake(
             "sign_missing",
