@@ -65,6 +65,17 @@ def unpatchify(
     return rearrange(patches, layout, r=n_rows, y=size, x=size)
 
 
+def require_places(patches: Tensor, d_patch: int, n_places: int) -> None:
+    """Refuse patches of another width or number than the model has places for."""
+    require_sequence(patches, d_patch, "patches")
+    if patches.shape[1] != n_places:
+        raise ValueError(
+            f"patches has shape {shape_of(patches)}, expected {n_places} patches, one "
+            "for each learned place; cut the images as those in training, or make the "
+            f"model with n_patches={patches.shape[1]}."
+        )
+
+
 class VisionTransformer(nn.Module):
     """Read an image as a sentence of patches, with an encoder made for sentences.
 
@@ -95,7 +106,7 @@ class VisionTransformer(nn.Module):
         Float[Tensor, "batch n_classes"],
         Float[Tensor, "layer batch head token token"] | None,
     ]:
-        require_sequence(patches, self.embed.in_features, "patches")
+        require_places(patches, self.embed.in_features, len(self.place))
         x = self.embed(patches) + self.place
         first = self.first.expand(len(patches), 1, -1)
         states, weights = self.encoder(
@@ -180,7 +191,7 @@ class PatchEncoder(nn.Module):
     def forward(
         self, patches: Float[Tensor, "batch patch d_patch"]
     ) -> Float[Tensor, "batch patch d_model"]:
-        require_sequence(patches, self.wide.in_features, "patches")
+        require_places(patches, self.wide.in_features, len(self.place))
         found = self.narrow(torch.relu(self.wide(patches)))
         return self.norm(found) + self.place
 
@@ -212,6 +223,15 @@ class QuestionBlock(nn.Module):
         return words, weights
 
 
+def require_question(question: Tensor) -> None:
+    """Refuse questions that have not two words each: one word would be used twice."""
+    if question.dim() != 2 or question.shape[1] != 2:
+        raise ValueError(
+            f"question has shape {shape_of(question)}, expected (batch, 2): the word "
+            "that says what is asked for, then the one that names an object."
+        )
+
+
 class CrossReader(nn.Module):
     """Answer a question about an image: the words look at its patches.
 
@@ -234,6 +254,7 @@ class CrossReader(nn.Module):
         question: Int[Tensor, "batch 2"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch n_answers"], Float[Tensor, "batch 2 patch"]]:
+        require_question(question)
         words = self.word(question) + self.order
         words, weights = self.ask(words, self.see(patches), mask)
         return self.readout(words.mean(dim=1)), weights.squeeze(1)

@@ -96,6 +96,11 @@ def test_a_reader_returns_one_map_for_each_word():
     torch.testing.assert_close(maps.sum(-1), torch.ones(2, 2))
 
 
+def ask(question):
+    reader = CrossReader(n_words=7, n_answers=4, n_patches=5, d_patch=6, d=8)
+    return reader(normal(2, 5, 6), torch.tensor(question))
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -108,7 +113,12 @@ def test_a_reader_returns_one_map_for_each_word():
         (lambda: SpatialAttention(5)(normal(2, 3, 4, 4)), r"expected \(batch, 5"),
         (lambda: SqueezeExcite(5, 2)(normal(2, 4, 4, 5)), r"expected \(batch, 5"),
         (lambda: PatchEncoder(5, 6, 8)(normal(2, 5, 7)), r"patches has shape"),
+        (lambda: PatchEncoder(5, 6, 8)(normal(2, 1, 6)), "expected 5 patches"),
         (lambda: VisionTransformer(6, 4, 3)(normal(6, 4)), r"patches has shape"),
+        (lambda: VisionTransformer(6, 4, 3)(normal(2, 1, 4)), "n_patches=1"),
+        (lambda: VisionTransformer(6, 4, 3)(normal(2, 5, 4)), "expected 6 patches"),
+        (lambda: ask([[1], [2]]), r"question has shape \(2, 1\)"),
+        (lambda: ask([1, 2]), r"question has shape \(2,\), expected \(batch, 2\)"),
     ],
 )
 def test_bad_images_are_refused_in_a_sentence(call, message):

@@ -90,3 +90,10 @@ def test_the_patch_slider_offers_every_size_that_divides_the_side():
     made = patch_slider("p", scenes.digits("train")[0][0])
     assert "[1, 2, 4, 8]" in made.html
     assert np.shape(data_of(made)["pixels"]) == (8, 8)
+
+
+def test_the_patch_slider_begins_where_the_ink_is():
+    image = torch.zeros(6, 6)
+    image[3, 4] = 1.0  # row 4, column 5 of the pixels
+    made = patch_slider("p", image)
+    assert data_of(made)["darkest"] == {"1": 22, "2": 5, "3": 3, "6": 0}

@@ -1,5 +1,5 @@
 const side = data.side, size = state.size, across = side / size, n = across * across;
-if (state.patch === undefined || state.sizeSeen !== size) state.patch = 0;
+if (state.sizeSeen !== size) state.patch = data.darkest[size];
 state.sizeSeen = size;
 
 // the image, its patches pulled apart by a gap

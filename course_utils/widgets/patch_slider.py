@@ -9,6 +9,12 @@ import numpy as np
 from course_utils.interactive import Widget, script_of, slider, toggle, widget
 
 
+def darkest_patch(pixels: np.ndarray, size: int) -> int:
+    """Which patch, in reading order, holds most ink: the one to show first."""
+    rows, columns = (side // size for side in pixels.shape)
+    return int(pixels.reshape(rows, size, columns, size).sum((1, 3)).argmax())
+
+
 def patch_slider(name: str, image: Any) -> Widget:
     """Choose the size of a patch, see the tokens, and press one to read its numbers.
 
@@ -31,7 +37,11 @@ def patch_slider(name: str, image: Any) -> Widget:
             slider("size", "Patch size", sizes, value=start),
             toggle("apart", "pull the patches apart", value=True),
         ],
-        data={"pixels": (100 * pixels.clip(0, 1)).round().astype(int), "side": side},
+        data={
+            "pixels": (100 * pixels.clip(0, 1)).round().astype(int),
+            "side": side,
+            "darkest": {size: darkest_patch(pixels, size) for size in sizes},
+        },
         script=script_of(__name__),
         alt="A handwritten digit cut into square patches. With a smaller patch size "
         "there are more tokens, each of fewer numbers: their product stays the same, "
