@@ -203,7 +203,7 @@ class KeyValueCache:
     """The keys and values of the tokens read so far, in memory set aside once.
 
     Generation asks with one new token at a time; what the old ones advertise and carry
-    stays. The one place where the course writes into a tensor: go on from a cache
+    stays. A cache is changed in place, which the course avoids elsewhere: go on from it
     once, and take `select` where you need a copy. Taught in chapter 13.
     """
 
