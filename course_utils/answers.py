@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch._C._profiler import ProfilerConfig, ProfilerState, _ExperimentalConfig
+from torch import autograd
 
 PACKAGE = str(Path(__file__).parent)
 QUESTIONS = str(Path(__file__).parent / "questions")
@@ -54,12 +54,11 @@ FAILURES = (
     "time",
     "died",
 )
-RECORDING = ProfilerConfig(
-    ProfilerState.CPU, False, False, False, False, False, _ExperimentalConfig()
-)
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
+enable_recording = getattr(autograd, "_enable_profiler_legacy", None)
+disable_recording = getattr(autograd, "_disable_profiler_legacy", None)
 
 
 @dataclass(frozen=True)
@@ -234,8 +233,8 @@ class Watch:
 def start_recording() -> bool:
     """Let PyTorch record its operations, whoever calls them, if it can just now."""
     try:
-        torch.autograd._enable_profiler_legacy(RECORDING)
-    except (AttributeError, RuntimeError):
+        enable_recording(RECORDING)  # type: ignore[misc]
+    except (TypeError, RuntimeError):  # another PyTorch, or a profiler is at work
         return False
     return True
 
@@ -243,10 +242,23 @@ def start_recording() -> bool:
 def stop_recording() -> set[str] | None:
     """Return the names of the operations, or None if someone stopped the record."""
     try:
-        threads = torch.autograd._disable_profiler_legacy()
+        threads = disable_recording()  # type: ignore[misc]
     except RuntimeError:
         return None
     return {event.name() for thread in threads for event in thread}
+
+
+def recording_settings() -> Any:
+    """Ask for names alone: no shapes, no memory, no stack."""
+    try:
+        plain = torch._C._profiler._ExperimentalConfig()
+        state = autograd.ProfilerState.CPU
+        return autograd.ProfilerConfig(state, False, False, False, False, False, plain)
+    except (AttributeError, TypeError):
+        return None
+
+
+RECORDING = recording_settings()
 
 
 def own_frames(trace: TracebackType | None) -> list[tuple[str, int, str]]:
