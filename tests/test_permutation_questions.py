@@ -133,7 +133,7 @@ WRONG = [
 @pytest.mark.parametrize(("identifier", "name", "answer"), WRONG)
 def test_a_mistake_in_other_code_gets_its_hint(identifier, name, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.misconception == name, result.hint
         assert result.points < result.max_points
 
