@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import autograd
 
 PACKAGE = str(Path(__file__).parent)
 QUESTIONS = str(Path(__file__).parent / "questions")
@@ -56,6 +57,8 @@ FAILURES = (
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
+enable_recording = getattr(autograd, "_enable_profiler_legacy", None)
+disable_recording = getattr(autograd, "_disable_profiler_legacy", None)
 
 
 @dataclass(frozen=True)
@@ -227,25 +230,11 @@ class Watch:
             self.library.add(name)
 
 
-def recording_settings() -> Any:
-    """Make the settings of PyTorch's record; None in versions that know no such."""
-    try:
-        from torch._C import _profiler as kit
-
-        kind, more = kit.ProfilerState.CPU, kit._ExperimentalConfig()
-        return kit.ProfilerConfig(kind, False, False, False, False, False, more)
-    except (ImportError, AttributeError, TypeError):
-        return None
-
-
-RECORDING = recording_settings()
-
-
 def start_recording() -> bool:
     """Let PyTorch record its operations, whoever calls them, if it can just now."""
     try:
-        torch.autograd._enable_profiler_legacy(RECORDING)
-    except (AttributeError, RuntimeError, TypeError):
+        enable_recording(RECORDING)  # type: ignore[misc]
+    except (TypeError, RuntimeError):  # another PyTorch, or a profiler is at work
         return False
     return True
 
@@ -253,10 +242,23 @@ def start_recording() -> bool:
 def stop_recording() -> set[str] | None:
     """Return the names of the operations, or None if someone stopped the record."""
     try:
-        threads = torch.autograd._disable_profiler_legacy()
+        threads = disable_recording()  # type: ignore[misc]
     except RuntimeError:
         return None
     return {event.name() for thread in threads for event in thread}
+
+
+def recording_settings() -> Any:
+    """Ask for names alone: no shapes, no memory, no stack."""
+    try:
+        plain = torch._C._profiler._ExperimentalConfig()
+        state = autograd.ProfilerState.CPU
+        return autograd.ProfilerConfig(state, False, False, False, False, False, plain)
+    except (AttributeError, TypeError):
+        return None
+
+
+RECORDING = recording_settings()
 
 
 def own_frames(trace: TracebackType | None) -> list[tuple[str, int, str]]:

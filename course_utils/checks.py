@@ -23,11 +23,16 @@ PROGRESS_FILE = ".course_progress.json"
 DONE, PARTLY, MISSING = "#1a7f37", "#9a6700", "#cf222e"  # each 4.5:1 on white
 
 
-def verdict(identifier: str, answer: Any, seed: int | str = PUBLIC_SEED) -> Result:
-    """Run an answer on a seed's inputs and judge what came of it."""
+def verdict(
+    identifier: str, answer: Any, seed: int | str = PUBLIC_SEED, learners: bool = True
+) -> Result:
+    """Run an answer on a seed's inputs and judge what came of it.
+
+    A learner's answer may not be the package's own.
+    """
     question = find_question(identifier)
     cases, _ = expectations(question, seed)
-    records = [ask(question, answer, case, learners=True) for case in cases]
+    records = [ask(question, answer, case, learners) for case in cases]
     return judge(question, seed, records)
 
 

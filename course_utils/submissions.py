@@ -130,10 +130,11 @@ def read_bytes(path: Path) -> bytes | str:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     except OSError as error:
         return "a link, not a file" if path.is_symlink() else f"{error.strerror}"
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        return "not a regular file"
     with os.fdopen(handle, "rb") as file:
         status = os.fstat(file.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            return "not a regular file"
         if status.st_size > MAX_NOTEBOOK:
             return f"larger than {MAX_NOTEBOOK // 1_000_000} MB"
         return file.read(MAX_NOTEBOOK + 1)

@@ -9,12 +9,12 @@ SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
 
 def earns_every_point(identifier, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.points == result.max_points, result.hint
 
 
 def gets_its_hint(identifier, name, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.misconception == name, f"{result.misconception}: {result.hint}"
         assert result.points < result.max_points

@@ -240,6 +240,7 @@ LIBRARY = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("answer", LIBRARY, ids=lambda f: f.__name__)
 def test_a_ready_made_attention_earns_nothing_where_it_was_to_be_written(answer):
     result = verdict("06.1", answer)

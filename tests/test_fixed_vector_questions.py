@@ -194,7 +194,7 @@ RIGHT = [
 @pytest.mark.parametrize(("identifier", "name", "answer"), WRONG)
 def test_a_wrong_answer_of_another_hand_gets_the_hint(identifier, name, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.points < result.max_points
         assert result.misconception == name
 
@@ -202,7 +202,7 @@ def test_a_wrong_answer_of_another_hand_gets_the_hint(identifier, name, answer):
 @pytest.mark.parametrize(("identifier", "answer"), RIGHT)
 def test_a_right_answer_of_another_hand_earns_every_point(identifier, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert (result.points, result.hint) == (result.max_points, "")
 
 

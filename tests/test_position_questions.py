@@ -96,7 +96,19 @@ def cut(distance, m):
     return max(-m, min(m, distance)) + m
 
 
+def in_32_bits(speed):
+    """As most would write it; large angles are then off by a little."""
+
+    def answer(positions, d_model):
+        angles = positions[:, None] * speed(torch.arange(0, d_model, 2) / d_model)
+        return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
+
+    return answer
+
+
 WRONG = [
+    ("08.1", "faster_and_faster", in_32_bits(lambda x: 10000.0**x)),
+    ("08.1", "whole_turns", in_32_bits(lambda x: 2 * torch.pi * 10000.0 ** (-x))),
     ("08.1", "blocks", by_entry(halves)),
     (
         "08.1",
@@ -229,7 +241,7 @@ def first_rows(table, n):
 @pytest.mark.parametrize(("identifier", "name", "answer"), WRONG)
 def test_a_mistake_in_other_code_gets_its_hint(identifier, name, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.misconception == name, result.hint
         assert result.points < result.max_points
 
@@ -255,7 +267,7 @@ RIGHT = [
 @pytest.mark.parametrize(("identifier", "answer"), RIGHT)
 def test_another_right_way_earns_every_point(identifier, answer):
     for seed in SEEDS:
-        result = verdict(identifier, answer, seed)
+        result = verdict(identifier, answer, seed, learners=False)
         assert result.points == result.max_points, result.hint
 
 

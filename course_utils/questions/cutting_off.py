@@ -260,7 +260,6 @@ CUT = Question(
             ).softmax(-1),
         ),
     ),
-    packaged=("keep_top_k", "keep_top_p"),
 )
 
 

@@ -103,7 +103,6 @@ SENDING = Question(
             lambda to: (torch.diag(to).float(), order_of_sending(to)),
         ),
     ),
-    packaged=("permutation_matrix",),
 )
 
 
