@@ -69,7 +69,7 @@ FIRST = [
         "import threading, time\n"
         "for _ in range(10**6):\n"
         "    threading.Thread(target=time.sleep, args=(1e9,)).start()",
-        21,
+        14,  # threads stay that could work for an answer unseen
         "cell 1",
     ),
     Attack(
