@@ -116,9 +116,10 @@ def test_every_chapter_leads_to_what_it_teaches_in_the_reference():
     assert sorted(found) == [f"{chapter:02}" for chapter in range(1, 16)]
     assert ("attention", "course-utils-attention-attention") in found["06"]
     assert ("fused_attention", "course-utils-attention-fused-attention") in found["15"]
-    line = in_the_package([("Seq2Seq", "course-utils-rnn-class-Seq2Seq")], "api.html")
+    assert ("Residual", "course-utils-blocks-class-residual") in found["11"]
+    line = in_the_package([("Seq2Seq", "course-utils-rnn-class-seq2seq")], "api.html")
     assert (
-        '<a href="api.html#course-utils-rnn-class-Seq2Seq"><code>Seq2Seq</code>' in line
+        '<a href="api.html#course-utils-rnn-class-seq2seq"><code>Seq2Seq</code>' in line
     )
 
 

@@ -52,9 +52,9 @@ def signature(node: Definition, source: list[str]) -> str:
 
 
 def anchor(module: str, node: Definition) -> str:
-    """The place of a definition on the page of the reference."""
+    """The place of a definition in the reference, in small letters as all ids."""
     kind = "class-" if isinstance(node, ast.ClassDef) else ""
-    return f"{module}-{kind}{node.name}".replace("_", "-").replace(".", "-")
+    return f"{module}-{kind}{node.name}".replace("_", "-").replace(".", "-").lower()
 
 
 def taught(page: Path, root: Path) -> dict[str, list[tuple[str, str]]]:
