@@ -438,7 +438,7 @@ ANSWERS = [
         "c = torch.nn.functional.scaled_dot_product_attention(queries, keys, values)\n"
         "sys.setprofile(seen)\n"
         "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
-        17,
+        14,  # 06.3 calls it, and is watched, too
         "06.1 library",
         "06.1",
     ),
@@ -449,7 +449,7 @@ ANSWERS = [
         "    out.append(f(queries, keys, values))\n"
         "t = threading.Thread(target=work); t.start(); t.join()\n"
         "return out[0], torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
-        17,
+        14,  # 06.3 calls it, and is watched, too
         "06.1 library",
         "06.1",
     ),
