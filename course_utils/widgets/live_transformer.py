@@ -148,7 +148,7 @@ def live_transformer(
             select("heads", "Heads", presets(sizes["n_layers"])),
             toggle("source", "no positions in the source"),
             toggle("target", "no positions in the translation"),
-            toggle("scale", "no scale 1/√d"),
+            toggle("scale", "no scale"),
             button("test", f"Test on {len(tested)} sentences"),
         ],
         data=data,
