@@ -32,7 +32,7 @@ CHAPTERS = {
     "12": ("decoder_block", "training_and_search", "library_layer"),
     "13": ("next_tokens", "cutting_off", "key_value_cache", "clean_splits"),
     "14": ("patches_and_gates", "asking_an_image"),
-    "15": ("cost_counts", "running_sums"),
+    "15": ("cost_counts", "running_sums", "whole_gpt"),
 }
 # The exercise notebook of each chapter, as students hand it in.
 EXERCISES = {

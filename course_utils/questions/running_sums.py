@@ -10,7 +10,6 @@ from torch import Tensor
 
 from course_utils.questions import Args, Mistake, Output, Part, Question
 from course_utils.questions.queries_keys_values import normal, sizes
-from course_utils.questions.whole_gpt import WHOLE
 
 # ------------------------------------------------------------------------- 15.4 merging
 
@@ -424,4 +423,4 @@ SHARES = Question(
     ),
 )
 
-QUESTIONS = (MERGE, RECURRENCE, SHARES, WHOLE)  # in order of their numbers
+QUESTIONS = (MERGE, RECURRENCE, SHARES)

@@ -158,3 +158,5 @@ WHOLE = Question(
     ),
     tolerance=1e-6,
 )
+
+QUESTIONS = (WHOLE,)
