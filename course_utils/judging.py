@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.answers import BLINDING, Failure, Record, Watch, run
+from course_utils.answers import Failure, Record, Watch, run
 from course_utils.questions import Args, Case, Output, Part, Question
+from course_utils.ready_made import explain_use, not_allowed
 
 MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined
 
@@ -291,24 +292,8 @@ def diagnose(
         unanswered = next(f for f in failures if f.kind == "unanswered")
         return "unanswered", explain_failure(unanswered, question)
     used = not_allowed(question, records)
-    if used and used[0].startswith("course_utils."):
-        own = used[0].removeprefix("course_utils.questions.")
-        owner = "the package's own" if own == used[0] else "the question's own solution"
-        return "package", f"{call} uses {owner} `{own}`; write it yourself."
-    if used and used[0].startswith("reach:"):
-        return "library", (
-            f"the notebook uses `{used[0].removeprefix('reach:')}`, by which {call} "
-            "could hide how it works: a person has to look at it."
-        )
-    if used and question.primitives:
-        return "library", (
-            f"{call} calls `{used[0]}`; this question asks you to write attention "
-            "yourself, from matrix products and softmax alone."
-        )
-    if used and used[0] in question.packaged:
-        return "library", f"{call} calls PyTorch's own `{used[0]}`; write it yourself."
     if used:
-        return "library", f"{call} calls `{used[0]}`, which hides how it works."
+        return explain_use(question, used[0])
     found = find_equal(question, cases, records)
     if found:
         return found
@@ -351,32 +336,6 @@ def diagnose(
         f"the form is right, the numbers are not (in: {lost[0].name}); compare with a "
         "small example by hand."
     )
-
-
-def not_allowed(question: Question, records: list[Record]) -> list[str]:
-    """List what an answer called though it was to be written, this package's first."""
-    library = {name for record in records for name in record.library}
-    own = sorted(name for name in library if name.startswith("course_utils."))
-    rest = sorted(
-        library.difference(own), key=lambda name: (":" in name, "_" in name[:1], name)
-    )
-    if question.primitives:
-        return own + rest
-    ready_made = [name for name in own if is_ready_made(question, name)]
-    ready_made += [name for name in rest if name in question.packaged]
-    hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
-    return ready_made + (hiding if question.packaged else [])
-
-
-def plainness(name: str) -> tuple[bool, bool, str]:
-    """Order names, those first that a learner knows."""
-    return ":" in name, name.startswith("_"), name
-
-
-def is_ready_made(question: Question, name: str) -> bool:
-    """Tell whether a function of this package is the answer, not a help to it."""
-    words = name.split(".")
-    return words[1] == "questions" or any(x in words[2:] for x in question.packaged)
 
 
 def judge(question: Question, seed: int | str, records: list[Record]) -> Result:

@@ -75,10 +75,12 @@ def test_the_packages_own_answer_earns_nothing(identifier, name):
     assert verdict(identifier, after(lambda: None, question)).points == question.points
 
 
-@pytest.mark.parametrize("question", QUESTIONS, ids=lambda q: q.id)
+# A reference that shares its code with a mistake can't be told from it.
+TOLD_APART = [q for q in QUESTIONS if reference_code(q) is not None]
+
+
+@pytest.mark.parametrize("question", TOLD_APART, ids=lambda q: q.id)
 def test_the_solution_of_the_checks_earns_nothing(question):
-    if reference_code(question) is None:
-        pytest.skip("a mistake is made of the same code")
     for answer in (question.reference, after(question.reference, question)):
         result = verdict(question.id, answer)
         assert (result.points, result.misconception) == (0, "package")

@@ -300,12 +300,6 @@ RATE = Question(
             lambda s, n, lr, w: scheduled(s, n, lr, w, fall=lambda t: 1.0),
         ),
         Mistake(
-            "warmup_one_too_long",
-            "the warm-up takes one step too many and goes above lr: its steps are "
-            "those below `warmup`, counted from 0",
-            lambda s, n, lr, w: lr * (s + 1) / w if s == w else rate(s, n, lr, w),
-        ),
-        Mistake(
             "cosine_for_the_warmup",
             "the cosine is there, the warm-up is not: below `warmup` the rate rises in "
             "a line",
