@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import ast
 import inspect
+from pathlib import Path
 
+import pydata_sphinx_theme
 import pytest
 
 from tools.files import ROOT
 from tools.mathematics import typeset, with_glyphs
 from tools.pages import (
     ICON_RULES,
+    TAB_STOPS,
     in_the_package,
     mended,
     with_weights_apart,
@@ -62,6 +65,12 @@ def test_code_keeps_only_the_spans_that_have_a_colour():
     page = mended(f"<pre>{code}<span class='n'><b>y</b></span></pre>")
     assert page.startswith('<pre>x <span class="o">=</span> <span class="mi">1</span>')
     assert "<b>y</b></span>" in page
+
+
+def test_the_themes_script_still_has_what_is_taken_out_of_it():
+    theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
+    script = theme / "static" / "scripts" / "pydata-sphinx-theme.js"
+    assert script.read_text("utf-8").count(TAB_STOPS) == 1
 
 
 def test_the_map_links_only_to_chapters_that_are_written(tmp_path):

@@ -32,6 +32,13 @@ ICON_RULES = re.compile(
     r'|(?:\.fa-[\w-]+:before,?)+\{content:"[^"]*"\}'
 )
 
+# The theme measures every box of a page at once, to make reachable by keyboard what
+# scrolls in it; course.js does that, too, and a few milliseconds at a time.
+TAB_STOPS = (
+    ".forEach((e=>{e.tabIndex=e.scrollWidth>e.clientWidth"
+    "||e.scrollHeight>e.clientHeight?0:-1}))"
+)
+
 # What `live_transformer` embeds for notebooks: the packed weights of a model.
 WEIGHTS = re.compile(
     r'(<script type="application/json" data-weights="([\w-]+)")>([^<]+)</script>'
@@ -103,6 +110,8 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     static = out / "_static"
     theme = static / "styles" / "pydata-sphinx-theme.css"
     theme.write_text(ICON_RULES.sub("", theme.read_text("utf-8")), encoding="utf-8")
+    script = static / "scripts" / "pydata-sphinx-theme.js"
+    script.write_text(script.read_text("utf-8").replace(TAB_STOPS, ""), "utf-8")
     (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
     names = names_in(out)
     for page in out.rglob("*.html"):

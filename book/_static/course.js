@@ -5,7 +5,8 @@
 const whenIdle = (work) => (window.requestIdleCallback
   ? requestIdleCallback(work, { timeout: 30 }) : setTimeout(work, 10));
 const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
-const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre";
+const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre, "
+  + ".cell_output > .output";
 const AT_A_TIME = 10;  // milliseconds
 
 function letBeReached(box) {
