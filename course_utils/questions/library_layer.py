@@ -145,13 +145,18 @@ def head_by_head(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     return built(x, memory, read, n)
 
 
+def thought_over(y: Tensor, weights: Weights) -> Tensor:
+    """The right end of the layer: the stream, and what the feed-forward layer finds."""
+    hidden = torch.relu(linear(norm(y, weights, "norm3"), weights, "linear1"))
+    return y + linear(hidden, weights, "linear2")
+
+
 def keys_not_normed(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     asking = norm(x, weights, "norm1")
     y = x + look(asking, x, weights, "self_attn", n, True)
     asking = norm(y, weights, "norm2")
     y = y + look(asking, memory, weights, "multihead_attn", n, False)
-    hidden = torch.relu(linear(norm(y, weights, "norm3"), weights, "linear1"))
-    return y + linear(hidden, weights, "linear2")
+    return thought_over(y, weights)
 
 
 def stream_asked(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
@@ -159,8 +164,7 @@ def stream_asked(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     y = x + look(*2 * (norm(x, weights, "norm1"),), weights, "self_attn", n, True)
     read = norm(y, weights, "norm2")
     y = y + look(read, read, weights, "multihead_attn", n, False)
-    hidden = torch.relu(linear(norm(y, weights, "norm3"), weights, "linear1"))
-    return y + linear(hidden, weights, "linear2")
+    return thought_over(y, weights)
 
 
 def side_by_side(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
@@ -169,8 +173,7 @@ def side_by_side(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     y = x + look(read, read, weights, "self_attn", n, True)
     read = norm(x, weights, "norm2")
     y = y + look(read, memory, weights, "multihead_attn", n, False)
-    hidden = torch.relu(linear(norm(y, weights, "norm3"), weights, "linear1"))
-    return y + linear(hidden, weights, "linear2")
+    return thought_over(y, weights)
 
 
 def last_not_added(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
