@@ -77,6 +77,7 @@ _STYLE: dict[str, Any] = {
     "lines.linewidth": 2,
     "savefig.facecolor": "none",
     "svg.hashsalt": "course",
+    "svg.fonttype": "none",  # words, not outlines: small, and in the page's own font
 }
 WIDTH = 6.0  # inches: with 12-point text still readable on a phone
 
@@ -111,11 +112,40 @@ def _own_axes(ax: Axes | None, height: float = 3.4) -> Axes:
 # ------------------------------------------------------------------------ on the page
 
 
+_SUPERSCRIPT = str.maketrans("-\N{MINUS SIGN}0123456789", "⁻⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def _plain_powers(drawn: Figure) -> None:
+    """Write 10⁻³ on logarithmic axes in letters, where matplotlib sets a formula."""
+    from matplotlib.ticker import LogFormatterMathtext, LogFormatterSciNotation
+
+    class Powers(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            said = re.sub(r"\$|\\mathdefault\{(.*)\}", r"\1", super().__call__(x, pos))
+            said = said.replace("\\times", "·")
+            return re.sub(r"\^\{(.*?)\}", lambda m: m[1].translate(_SUPERSCRIPT), said)
+
+    for axis in (axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)):
+        for ticks, write in (
+            (axis.major, axis.set_major_formatter),
+            (axis.minor, axis.set_minor_formatter),
+        ):
+            if isinstance(ticks.formatter, LogFormatterMathtext):
+                write(Powers(labelOnlyBase=ticks.formatter.labelOnlyBase))
+
+
+def _words(svg: str) -> str:
+    """The figure without what matplotlib says of every word: `show` says it once."""
+    svg = re.sub(r"(; )?font-family: '[^;\"]*", "", svg)
+    return re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
+
+
 def _svg(drawn: Figure, prefix: str) -> str:
     """The figure as SVG: colours by name of the page's palette, ids its own."""
     import matplotlib
 
     file = io.StringIO()
+    _plain_powers(drawn)
     with matplotlib.rc_context(_style()):
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
         drawn.savefig(file, format="svg", metadata=nothing)
@@ -123,7 +153,7 @@ def _svg(drawn: Figure, prefix: str) -> str:
     svg = re.sub(
         r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S
     )
-    svg = re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", svg)
+    svg = _words(re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", svg))
     for name, colour in COLOURS.items():
         svg = re.sub(colour, f"var(--course-{name}, {colour})", svg, flags=re.I)
     return re.sub(r'(id="|href="#|url\(#)', rf"\g<1>{prefix}-", svg)
@@ -152,7 +182,8 @@ def show(drawn: Figure | Axes, alt: str, name: str | None = None) -> None:
         rf'<svg xmlns="http://www.w3.org/2000/svg" '
         rf'xmlns:xlink="http://www.w3.org/1999/xlink" \1 width="{width}" '
         rf'height="{height}" role="img" aria-label="{text}" '
-        r'style="max-width:100%;height:auto">',
+        r'style="max-width:100%;height:auto;'
+        r'font-family:var(--course-sans, sans-serif)">',
         svg,
         count=1,
     )

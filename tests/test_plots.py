@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -76,9 +77,23 @@ def test_figures_take_the_pages_colours_and_no_black(shown):
     assert "black" not in page
 
 
-def test_the_ids_of_two_figures_on_a_page_differ(shown):
-    import re
+def test_words_are_words_in_the_pages_font(shown):
+    lines = plots.plot_lines([1, 2, 4], {"a": [0.001, 0.1, 1]}, log_y=True, title="A")
+    lines.set_xticks([1, 2, 4])
+    plots.show(lines, alt=ALT)
+    page = shown[0]["text/html"]
+    words = re.findall(r"<text [^>]*>([^<]*)</text>", page)
+    assert {"1", "2", "4", "10⁻³", "10⁻²", "10⁻¹", "10⁰", "A"} <= set(words)
+    assert page.count("font-family") == 1
+    assert "tspan" not in page
 
+
+def test_a_short_logarithmic_axis_is_written_in_full(shown):
+    plots.show(plots.plot_lines([1, 2], {"a": [1, 4]}, log_y=True), alt=ALT)
+    assert ">2·10⁰</text>" in shown[0]["text/html"]
+
+
+def test_the_ids_of_two_figures_on_a_page_differ(shown):
     for name in ("first", "second"):
         plots.show(plots.plot_attention(WEIGHTS, title="Same"), alt=ALT, name=name)
     one, two = (set(re.findall(r'id="([^"]+)"', s["text/html"])) for s in shown)

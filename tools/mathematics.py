@@ -2,8 +2,8 @@
 
 A reader gets no script, no font and no page that jumps while formulas appear; a formula
 that MathJax can't read is a warning, and so stops the build. A Sphinx extension, chosen
-by `html_math_renderer: built`. Each glyph's outline stands once on every page that uses
-it: `with_glyphs` adds them.
+by `html_math_renderer: built`. MathJax draws every glyph in groups of groups, thousands
+of elements on a page, which a phone feels; here a formula is drawn by one path.
 """
 
 from __future__ import annotations
@@ -12,8 +12,10 @@ import atexit
 import functools
 import importlib.util
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -47,7 +49,7 @@ const tex = new all.input.tex_ts.TeX({
   formatError(jax, error) { throw Error(error.message); },
 });
 const svg = new all.output.svg_ts.SVG({
-  fontCache: "global", font: new all.output.svg.fonts.tex_ts.TeXFont(),
+  fontCache: "none", font: new all.output.svg.fonts.tex_ts.TeXFont(),
 });
 const page = all.mathjax.mathjax.document("", {InputJax: tex, OutputJax: svg});
 function typeset(source, display) {
@@ -55,7 +57,6 @@ function typeset(source, display) {
   try { return "ok" + adaptor.outerHTML(page.convert(source, {display})); }
   catch (error) { return "no" + error.message; }
 }
-function glyphs() { return adaptor.outerHTML(svg.fontCache.getCache()); }
 """
 
 
@@ -77,24 +78,120 @@ def _engine() -> Any:
     return engine
 
 
+# ------------------------------------------------------------------- one path a formula
+
+SVG = re.compile(r"<svg.*</svg>", re.S)
+NAMESPACE, TEXT_COLOUR = "{http://www.w3.org/2000/svg}", "currentColor"
+MOVE = re.compile(r"(translate|scale)\(([^)]*)\)")
+COMMAND = re.compile(r"([A-Za-z])([^A-Za-z]*)")
+NUMBER = re.compile(r"-?[\d.]+")
+# Which of a command's numbers are across (0) and which are up (1).
+AXES: dict[str, tuple[int, ...]] = {
+    "M": (0, 1),
+    "L": (0, 1),
+    "Q": (0, 1, 0, 1),
+    "T": (0, 1),
+    "H": (0,),
+    "V": (1,),
+    "Z": (),
+}
+
+
+def joined(numbers: list[int]) -> str:
+    """Numbers as a path wants them: a minus separates, too."""
+    return " ".join(map(str, numbers)).replace(" -", "-")
+
+
+class Place:
+    """Where a drawing stands in the formula: how large, and moved by how much."""
+
+    def __init__(self, scale: tuple[float, float], shift: tuple[float, float]):
+        self.scale, self.shift = scale, shift
+
+    def within(self, transform: str) -> Place:
+        """The place of what is drawn here under an SVG transform."""
+        here = self
+        for kind, numbers in MOVE.findall(transform):
+            x, *rest = map(float, NUMBER.findall(numbers))
+            y = rest[0] if rest else (x if kind == "scale" else 0.0)
+            (sx, sy), (dx, dy) = here.scale, here.shift
+            if kind == "scale":
+                here = Place((sx * x, sy * y), here.shift)
+            else:
+                here = Place(here.scale, (dx + sx * x, dy + sy * y))
+        return here
+
+    def moved(self, outline: str) -> str:
+        """An outline, drawn at this place, each command counted from the last point.
+
+        So a glyph is the same text wherever it stands, which compresses well.
+        """
+        start, here = [0, 0], [0, 0]
+        drawn: list[str] = []
+        for command, numbers in COMMAND.findall(outline):
+            axes = AXES[command]
+            sizes = [self.scale[axis] for axis in axes]
+            at = [round(s * float(n)) for s, n in zip(sizes, NUMBER.findall(numbers))]
+            steps = [n - here[axis] for n, axis in zip(at, axes)]
+            if command == "M":
+                start = at
+                if drawn:
+                    drawn.append("m" + joined(steps))
+                else:
+                    shifted = [round(d) + n for d, n in zip(self.shift, at)]
+                    drawn.append("M" + joined(shifted))
+            else:
+                drawn.append(command.lower() + joined(steps))
+            for axis, n in zip(axes, at):
+                here[axis] = n
+            if command == "Z":
+                here = list(start)
+        return "".join(drawn)
+
+
+def outlines(element: ElementTree.Element, place: Place) -> Iterator[str]:
+    """What an element of MathJax's SVG draws; KeyError where it is no outline."""
+    here = place.within(element.get("transform", ""))
+    match element.tag.removeprefix(NAMESPACE):
+        case "g" if element.get("fill", TEXT_COLOUR) == TEXT_COLOUR:
+            for inner in element:
+                yield from outlines(inner, here)
+        case "path":
+            yield here.moved(element.get("d", ""))
+        case "rect":  # a bar of a fraction or a root, drawn in the sense of the glyphs
+            x, y, width, height = (
+                float(element.get(name, 0)) for name in ("x", "y", "width", "height")
+            )
+            yield here.moved(f"M{x} {y}V{y + height}H{x + width}V{y}Z")
+        case other:
+            raise KeyError(other)
+
+
+def one_path(svg: str) -> str:
+    """MathJax's SVG, its groups of glyphs drawn by one path in the text's colour.
+
+    A formula with a brace put together from pieces, with a letter that MathJax's fonts
+    lack or with a colour stays as it is: those are no outlines in the text's colour.
+    """
+    whole = ElementTree.fromstring(svg)
+    corner = Place((1.0, 1.0), (0.0, 0.0))
+    try:
+        drawn = "".join(path for part in whole for path in outlines(part, corner))
+    except KeyError:
+        return svg
+    kept = ("style", "width", "height", "viewBox")
+    said = "".join(f' {name}="{whole.get(name, "")}"' for name in kept)
+    return f'<svg{said} aria-hidden="true"><path d="{drawn}"></path></svg>'
+
+
 @functools.cache
 def typeset(source: str, display: bool) -> str:
     """The formula as SVG, beside its MathML for those who listen to the page."""
     answer: str = _engine().call("typeset", source, display)
     if answer.startswith("no"):
         raise ValueError(f"MathJax can't read {source!r}: {answer[2:]}")
-    return re.sub(r' data-(mml-node|c|mjx-[a-z]+)="[^"]*"', "", answer[2:])
-
-
-def with_glyphs(page: str) -> str:
-    """The page with the outlines of the glyphs that its formulas use."""
-    used = set(re.findall(r'xlink:href="#(MJX-[^"]+)"', page))
-    if not used:
-        return page
-    outlines = re.findall(r'(<path id="([^"]+)".*?</path>)', _engine().call("glyphs"))
-    kept = "".join(path for path, name in outlines if name in used)
-    hidden = '<svg aria-hidden="true" style="display:none"><defs>'
-    return page.replace("</body>", f"{hidden}{kept}</defs></svg></body>", 1)
+    plain = re.sub(r' data-(mml-node|c|mjx-[a-z]+)="[^"]*"', "", answer[2:])
+    return SVG.sub(lambda found: one_path(found[0]), plain)
 
 
 # ------------------------------------------------------------------- Sphinx's visitors

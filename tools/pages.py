@@ -1,9 +1,9 @@
 """What the site's pages need beyond their theme: a Sphinx extension.
 
 The theme ships half a megabyte of icons as a script, and some of its HTML can't be used
-by everyone. When the pages are written, this takes out what no page uses, puts in the
-glyphs of the formulas, mends what the theme gets wrong, and puts the weights of a model
-into a file of their own, which is loaded when a reader asks for it.
+by everyone. When the pages are written, this takes out what no page uses, mends what
+the theme gets wrong, and puts the weights of a model into a file of their own, which is
+loaded when a reader asks for it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from sphinx.config import Config
 from tools.assets import names_in, quick
 from tools.cards import with_card
 from tools.files import ROOT
-from tools.mathematics import with_glyphs
 from tools.reference import taught
 from tools.stamps import published
 
@@ -47,8 +46,8 @@ WEIGHTS = re.compile(
 # A formula and the punctuation that clings to it: no line breaks between them.
 _FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
 CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
-# Names, punctuation and spaces of code, which have the colour of the text around them.
-PLAIN = re.compile(r'<span class="(?:n|nn|p|w)">([^<]*)</span>')
+# Names, signs and spaces of code, which have the colour of the text around them.
+PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 # What the theme and docutils write that some readers can't use.
 MENDINGS = {
     # text outside every landmark
@@ -69,7 +68,38 @@ def mended(page: str) -> str:
     page = PLAIN.sub(r"\1", page)
     for wrong, right in MENDINGS.items():
         page = page.replace(wrong, right)
-    return with_glyphs(page)
+    return page
+
+
+# Where a page names another one, or itself (#): the sidebar, and the way on.
+NAMES_A_PAGE = re.compile(
+    r'(?:<li class="toctree-l1[^"]*"><a [^>]*href="([^"]*)"[^>]*>'
+    r'|<a class="(?:left-prev|right-next)"\s+href="([^"]*)".*?"prev-next-title">)',
+    re.S,
+)
+ARTICLE = re.compile(r'(<article class="bd-article">.*?)(?=<h1>)', re.S)
+NUMBERED = re.compile(r"(?:^|/)(\d\d)_\w+(?:\.html)?$")
+
+
+def with_numbers(page: str, name: str) -> str:
+    """The page with the number of every chapter where its title stands.
+
+    The text says "chapter 08"; titles alone would leave a reader to guess which it is.
+    """
+
+    def numbered(found: re.Match[str]) -> str:
+        address = found[1] or found[2]
+        number = NUMBERED.search(name if address == "#" else address)
+        if number is None:
+            return found[0]
+        return f'{found[0]}<span class="course-number">{number[1]}</span> '
+
+    page = NAMES_A_PAGE.sub(numbered, page)
+    own = NUMBERED.search(name)
+    if own is None:
+        return page
+    line = f'<p class="course-eyebrow">Chapter {own[1]}</p>\n'
+    return ARTICLE.sub(lambda found: found[1] + line, page, count=1)
 
 
 def with_written_chapters(page: str, folder: Path) -> str:
@@ -120,6 +150,7 @@ def finish(app: Sphinx, error: Exception | None) -> None:
             text = with_weights_apart(text, page.parent, static)
             name = page.relative_to(out).with_suffix("").as_posix()
             text = with_card(text, name, static, published(), app.config.project)
+            text = with_numbers(text, name)
             page.write_text(quick(mended(text), page.parent, static, names), "utf-8")
     shutil.rmtree(static / "vendor", ignore_errors=True)
     for unused in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt")]:

@@ -56,20 +56,19 @@ FREEZE = r"""({ pages, home }) => {
     if (!element.closest("svg")) element.id = anchor(own, element.id);
   });
   article.id = anchor(own, "");
-  const glyphs = [...document.querySelectorAll('defs path[id^="MJX-"]')];
   return { html: article.outerHTML, title: document.querySelector("h1").innerText,
-    id: article.id, glyphs: glyphs.map((path) => [path.id, path.outerHTML]) };
+    id: article.id };
 }"""
 
 # All pages in one document, in place of the page that is open: its styles stay.
-BIND = r"""({ title, parts, glyphs }) => {
+BIND = r"""({ title, parts }) => {
   document.documentElement.dataset.theme = "light";
   document.documentElement.dataset.mode = "light";
   document.title = title;
   document.querySelectorAll("script").forEach((script) => script.remove());
   const list = parts.map((part) => `<li><a href="#${part.id}">${part.title}</a></li>`);
-  document.body.innerHTML = `<svg style="display:none"><defs>${glyphs}</defs></svg>`
-    + `<section class="front"><h1>${title}</h1><ol>${list.join("")}</ol></section>`
+  document.body.innerHTML =
+    `<section class="front"><h1>${title}</h1><ol>${list.join("")}</ol></section>`
     + parts.map((part) => part.html).join("");
   document.body.className = "on-paper";
 }"""
@@ -110,9 +109,7 @@ def bound(browser: Any, address: str, pages: list[str], title: str) -> Any:
         page.goto(f"{address}{name}.html", wait_until="load")
         parts.append(page.evaluate(FREEZE, {"pages": pages, "home": published()}))
     print()
-    outlines = dict(pair for part in parts for pair in part["glyphs"])
-    glyphs = "".join(outlines.values())
-    page.evaluate(BIND, {"title": title, "parts": parts, "glyphs": glyphs})
+    page.evaluate(BIND, {"title": title, "parts": parts})
     page.add_style_tag(content=PAPER)
     page.evaluate("() => Promise.all([...document.images].map((i) => i.decode()))")
     return page
