@@ -12,8 +12,8 @@ from benchmarks.rows import AREAS, Row, number
 from course_utils.plots import COLOURS
 
 WIDTH, LEFT, RIGHT, LINE = 576, 8, 560, 40
-LOW, HIGH = 0.02, 2.0
-TICKS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
+LOW, HIGH = 0.01, 2.0
+TICKS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 SHORT = {"gpt": "GPT", "translation": "encoder-decoder", "bahdanau": "Bahdanau"}
 
 

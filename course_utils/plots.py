@@ -123,7 +123,8 @@ def _plain_powers(drawn: Figure) -> None:
         def __call__(self, x: float, pos: int | None = None) -> str:
             said = re.sub(r"\$|\\mathdefault\{(.*)\}", r"\1", super().__call__(x, pos))
             said = said.replace("\\times", "·")
-            return re.sub(r"\^\{(.*?)\}", lambda m: m[1].translate(_SUPERSCRIPT), said)
+            said = re.sub(r"\^\{(.*?)\}", lambda m: m[1].translate(_SUPERSCRIPT), said)
+            return "1" if said == "10⁰" else said.removesuffix("·10⁰")
 
     for axis in (axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)):
         for ticks, write in (

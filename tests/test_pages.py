@@ -10,8 +10,9 @@ from pathlib import Path
 import pydata_sphinx_theme
 import pytest
 
+from tools.browser import LAUNCH, chromium
 from tools.files import ROOT
-from tools.mathematics import one_path, typeset
+from tools.mathematics import SVG, _engine, one_path, typeset
 from tools.pages import (
     ICON_RULES,
     TAB_STOPS,
@@ -85,6 +86,50 @@ def test_what_is_no_plain_outline_stays_as_mathjax_drew_it(source):
     assert "<text" in drawn or drawn.count("<svg") > 1
 
 
+FORMULAS = (
+    r"h_j = [\,\overrightarrow{h_j} \,;\, \overleftarrow{h_j}\,]",
+    r"\frac{1}{\sqrt{d_{\text{model}}}} \sum_{i=1}^{n} \exp(q \cdot k_i)",
+    r"\begin{aligned} S_{rp} &> S_{rs}, \\ \hat{x} &= \mathbb{E}[x] \end{aligned}",
+    r"\left(\begin{matrix} \cos k\omega & -\sin k\omega \\ 0 & 1 \end{matrix}\right)",
+)
+PIXELS = r"""async ([one, other]) => {
+  const inked = async (svg) => {
+    const sized = svg.replace(/="([\d.]+)ex"/g, (_, ex) => `="${24 * ex}"`)
+      .replace(/ xmlns="[^"]*"/, "")
+      .replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"');
+    const image = new Image();
+    image.src = "data:image/svg+xml;charset=utf-8," + encodeURIComponent(sized);
+    await image.decode();
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const pen = canvas.getContext("2d");
+    pen.drawImage(image, 0, 0);
+    return pen.getImageData(0, 0, image.width, image.height).data;
+  };
+  const [a, b] = [await inked(one), await inked(other)];
+  let ink = 0, apart = a.length === b.length ? 0 : a.length;
+  for (let i = 3; i < a.length; i += 4) {
+    ink += a[i] > 128;
+    apart += Math.abs(a[i] - b[i]) > 100;
+  }
+  return [ink, apart];
+}"""
+
+
+@pytest.mark.browser
+def test_one_path_draws_what_mathjax_draws():
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium(), args=LAUNCH)
+        page = browser.new_page()
+        for source in FORMULAS:
+            drawn = SVG.search(_engine().call("typeset", source, True))[0]
+            ink, apart = page.evaluate(PIXELS, [drawn, one_path(drawn)])
+            assert ink > 1000
+            assert apart <= ink / 500, source
+        browser.close()
+
+
 def test_a_colour_is_kept():
     svg = '<svg xmlns="http://www.w3.org/2000/svg">'
     red = f'{svg}<g fill="red"><path d="M1 2"/></g></svg>'
@@ -118,6 +163,22 @@ def test_code_keeps_only_the_spans_that_have_a_colour():
     assert "<b>y</b></span>" in page
 
 
+@pytest.mark.parametrize(
+    ("printed", "wraps"),
+    [
+        ("does an output see later tokens? True\nlosses 0.1 0.2", True),
+        ("GRU        0.12", False),
+        ("[[1 0]\n [1 1]]", False),
+        ("written:\n   les chats", False),
+    ],
+)
+def test_sentences_wrap_and_columns_keep_their_lines(printed, wraps):
+    page = '<div class="output stream x"><div><pre><span></span>{}</pre></div></div>'
+    start = '<div class="output stream wraps x">' if wraps else page[:28]
+    assert mended(page.format(printed)).startswith(start)
+    assert printed in mended(page.format(printed))
+
+
 def test_the_themes_script_still_has_what_is_taken_out_of_it():
     theme = Path(pydata_sphinx_theme.__file__).parent / "theme" / "pydata_sphinx_theme"
     script = theme / "static" / "scripts" / "pydata-sphinx-theme.js"
@@ -130,10 +191,12 @@ def test_every_chapter_is_named_with_its_number():
         '<li class="toctree-l1 current"><a class="current" href="#">Queries</a></li>'
         '<li class="toctree-l1"><a class="internal" href="glossary.html">G</a>'
         '<h1>Queries</h1><article class="bd-article"><section><h1>Queries</h1>'
-        '<a class="right-next"\n href="../exercises/07_set.html"><p '
+        '<a class="left-prev"\n href="../exercises/05_basic.html"><p '
+        'class="prev-next-title">Exercises</p></a>'
+        '<a class="right-next"\n href="07_set.html"><p '
         'class="prev-next-title">A set</p></a>'
     )
-    number = '<span class="course-number">{}</span> '.format
+    number = '<span class="course-number">{} </span>'.format
     expected = page.replace(">B<", f">{number('05')}B<")
     expected = expected.replace('"#">', f'"#">{number("06")}')
     expected = expected.replace(">A set", f">{number('07')}A set")

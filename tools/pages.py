@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import html
 import os
+import posixpath
 import re
 import shutil
 from pathlib import Path
@@ -48,6 +49,12 @@ _FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
 CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
 # Names, signs and spaces of code, which have the colour of the text around them.
 PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
+# What a cell printed. Sentences go on in the next line where a screen is narrow; what
+# has columns, with gaps or brackets in it, keeps its lines and is scrolled.
+PRINTED = re.compile(
+    r'<div class="output stream([^>]*>(?:<[^>]*>)*<pre>)(.*?)</pre>', re.S
+)
+COLUMNS = re.compile(r"\S {2,}\S|\[\[|^ +\S", re.M)
 # What the theme and docutils write that some readers can't use.
 MENDINGS = {
     # text outside every landmark
@@ -60,12 +67,20 @@ MENDINGS = {
 }
 
 
+def with_its_lines(found: re.Match[str]) -> str:
+    """What a cell printed, marked where its lines may be broken."""
+    if COLUMNS.search(re.sub(r"<[^>]*>", "", found[2])):
+        return found[0]
+    return f'<div class="output stream wraps{found[1]}{found[2]}</pre>'
+
+
 def mended(page: str) -> str:
     """A page of the theme, with its faults mended."""
     page = re.sub(r"\s*<script src=\"[^\"]*fontawesome\.js[^>]*></script>", "", page)
     page = re.sub(r'\s*<link rel="preload" as="script"[^>]*>', "", page)
     page = CLINGING.sub(r'<span class="keep">\g<0></span>', page)
     page = PLAIN.sub(r"\1", page)
+    page = PRINTED.sub(with_its_lines, page)
     for wrong, right in MENDINGS.items():
         page = page.replace(wrong, right)
     return page
@@ -88,11 +103,13 @@ def with_numbers(page: str, name: str) -> str:
     """
 
     def numbered(found: re.Match[str]) -> str:
-        address = found[1] or found[2]
-        number = NUMBERED.search(name if address == "#" else address)
-        if number is None:
+        address, here = found[1] or found[2], posixpath.dirname(name)
+        there = name if address == "#" else posixpath.join(here, address)
+        number = NUMBERED.search(there)
+        way_on_to_exercises = found[2] and "exercises/" in there
+        if number is None or way_on_to_exercises:  # "01 Exercises" is no chapter
             return found[0]
-        return f'{found[0]}<span class="course-number">{number[1]}</span> '
+        return f'{found[0]}<span class="course-number">{number[1]} </span>'
 
     page = NAMES_A_PAGE.sub(numbered, page)
     own = NUMBERED.search(name)
@@ -143,15 +160,21 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     script = static / "scripts" / "pydata-sphinx-theme.js"
     script.write_text(script.read_text("utf-8").replace(TAB_STOPS, ""), "utf-8")
     (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
-    names = names_in(out)
-    for page in out.rglob("*.html"):
-        if "_static" not in page.relative_to(out).parts:
-            text = with_written_chapters(page.read_text("utf-8"), page.parent)
-            text = with_weights_apart(text, page.parent, static)
-            name = page.relative_to(out).with_suffix("").as_posix()
-            text = with_card(text, name, static, published(), app.config.project)
-            text = with_numbers(text, name)
-            page.write_text(quick(mended(text), page.parent, static, names), "utf-8")
+    pages = [
+        page
+        for page in out.rglob("*.html")
+        if "_static" not in page.relative_to(out).parts
+    ]
+    for page in pages:
+        text = with_written_chapters(page.read_text("utf-8"), page.parent)
+        text = with_weights_apart(text, page.parent, static)
+        name = page.relative_to(out).with_suffix("").as_posix()
+        text = with_card(text, name, static, published(), app.config.project)
+        page.write_text(mended(with_numbers(text, name)), "utf-8")
+    names = names_in(out)  # of all pages as they are now: the rules they can use
+    for page in pages:
+        text = quick(page.read_text("utf-8"), page.parent, static, names)
+        page.write_text(text, "utf-8")
     shutil.rmtree(static / "vendor", ignore_errors=True)
     for unused in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt")]:
         unused.unlink()
@@ -178,8 +201,9 @@ def with_companions(
     if folder == "exercises":
         title = app.env.titles[f"book/{name}"].astext()
         link = app.builder.get_relative_uri(page, f"book/{name}")
-        named = f"<em>{html.escape(title, quote=False)}</em>"
-        body = body.replace(named, f'<a href="{link}">{named}</a>', 1)
+        words = r"\s+".join(map(re.escape, html.escape(title, quote=False).split()))
+        named = rf"<em>{words}</em>"  # wherever its lines break
+        body = re.sub(named, rf'<a href="{link}">\g<0></a>', body, count=1)
     names = taught(Path(app.srcdir) / "book" / "api.md", ROOT).get(name[:2])
     if names and "book/api" in app.env.titles:
         line = in_the_package(names, app.builder.get_relative_uri(page, "book/api"))

@@ -7,8 +7,10 @@ const weights = ui.softmax(scores);
 const mixed = [0, 1].map((axis) =>
   weights.reduce((sum, weight, j) => sum + weight * vectors[j][axis], 0));
 
-// left: the plane, three units to each side; right: the weights as bars
-const reach = 3, side = Math.min(ui.height - 8, ui.width * 0.58), unit = side / (2 * reach);
+// the plane, three units to each side, and the weights as bars beside it, or below
+const narrow = ui.width < 480, reach = 3;
+const side = narrow ? Math.min(ui.width, ui.height - 130)
+  : Math.min(ui.height - 8, ui.width * 0.58), unit = side / (2 * reach);
 const x0 = side / 2, y0 = side / 2 + 4;
 const place = ([a, b]) => [x0 + a * unit, y0 - b * unit];
 ui.rect(0, 4, side, side, { fill: "transparent", stroke: "grid" });
@@ -20,7 +22,6 @@ vectors.forEach((vector, j) => {
   if (j !== state.asks) ui.line(ax, ay, x, y,
     { stroke: "orange", "stroke-width": 0.5 + 11 * weights[j], "stroke-opacity": 0.65 });
 });
-ui.circle(...place(mixed), 9, { fill: "none", stroke: "orange", "stroke-width": 3 });
 const clamp = (value) => Math.max(-reach, Math.min(reach, value));
 vectors.forEach((vector, j) => {
   const [x, y] = place(vector);
@@ -35,10 +36,12 @@ vectors.forEach((vector, j) => {
       state.vectors = vectors;
     } });
 });
-const from = side + 30, wide = ui.width - from - 4;
-ui.text(from, 16, `weights of x${state.asks + 1}`, { "font-weight": 600 });
-ui.bars(weights, { x: from, y: 34, w: wide, h: ui.height - 70, fill: "orange",
-  labels: weights.map((_, j) => `x${j + 1}`) });
+ui.circle(...place(mixed), 15, { fill: "none", stroke: "orange", "stroke-width": 3,
+  "pointer-events": "none" });  // where it lands: above what stands there
+const from = narrow ? 0 : side + 30, below = narrow ? side + 10 : 0;
+ui.text(from, below + 16, `weights of x${state.asks + 1}`, { "font-weight": 600 });
+ui.bars(weights, { x: from, y: below + 34, w: ui.width - from - 4,
+  h: ui.height - below - 70, fill: "orange", labels: weights.map((_, j) => `x${j + 1}`) });
 
 // in words
 const most = weights.indexOf(Math.max(...weights));

@@ -28,7 +28,7 @@ def vector_plane(
             "more vectors of two numbers each: [(1, 0), (0, 1)]."
         )
     labels = [f"x{i + 1}" for i in range(len(vectors))]
-    return widget(
+    made = widget(
         name,
         "Drag a vector (or choose it and press the arrow keys)",
         [
@@ -43,3 +43,8 @@ def vector_plane(
         "the cosine its length makes no difference.",
         height=330,
     )
+    css = (  # on a phone the bars stand below the plane
+        f"<style>#{name}{{container-type:inline-size}}@container(max-width:480px)"
+        f"{{#{name} svg{{height:470px!important}}}}</style>"
+    )
+    return Widget(css + made.html, made.alt)
