@@ -22,7 +22,7 @@ AREAS = {
     "generation": "One generated token",
     "bahdanau": "A training step with Bahdanau's attention",
     "course": "The course itself",
-    "growth": "Growth with the length n: the exponent p of n^p",
+    "growth": "Growth with the length n: the exponent p of nᵖ",
 }
 
 
@@ -155,7 +155,7 @@ def number(value: float | None) -> str:
 
 def cells(row: Row) -> list[str]:
     """What the table says of a row."""
-    spread = f"± {number(row.spread / 2)}"
+    spread = f"± {number(row.spread / 2)}" if row.spread else ""  # counted: no spread
     target = "–" if row.target is None else f"≤ {number(row.target)}"
     met = "" if row.target is None else "yes" if row.met else "**no**"
     return [row.name, row.size, row.baseline, number(row.ratio), spread, target, met]
@@ -183,7 +183,7 @@ def table(rows: list[Row]) -> str:
 def page_cells(row: Row) -> list[str]:
     """What the page says of a row: the numbers first, for narrow screens."""
     what, size, against, ratio, spread, target, met = cells(row)
-    numbers = [f"{ratio} {spread}", target]
+    numbers = [f"{ratio} {spread}".strip(), target]
     if met == "**no**":
         numbers = [f"**{part}**" for part in numbers]
     numbers = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in numbers]

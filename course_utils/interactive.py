@@ -27,7 +27,21 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from course_utils.plots import COLOURS, COLOURS_DARK
+from course_utils.plots import COLOURS
+
+# The palette of `plots` on a dark page, for interactives and site.
+COLOURS_DARK = {
+    "ink": "#e6e9ef",
+    "muted": "#a8b1bf",
+    "grid": "#3b4452",
+    "surface": "#191e27",
+    "blue": "#74b3ff",
+    "orange": "#f2a65a",
+    "green": "#4cc9a0",
+    "purple": "#d79adb",
+    "red": "#ff9188",
+    "grey": "#9ba4b1",
+}
 
 # --------------------------------------------------------------------------- controls
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# The palette of figures, interactives and site. Safe for colour-blind readers; on its
-# surface every colour has a contrast of 4.5 or more (the grid apart: it says nothing).
+# The palette of figures, interactives and site, by day. Safe for colour-blind readers;
+# on its surface every colour has a contrast of 4.5 or more (the grid apart).
 COLOURS = {
     "ink": "#1b2330",
     "muted": "#566070",
@@ -34,18 +34,6 @@ COLOURS = {
     "purple": "#8a3d8f",
     "red": "#b3261e",
     "grey": "#69707d",
-}
-COLOURS_DARK = {
-    "ink": "#e6e9ef",
-    "muted": "#a8b1bf",
-    "grid": "#3b4452",
-    "surface": "#191e27",
-    "blue": "#74b3ff",
-    "orange": "#f2a65a",
-    "green": "#4cc9a0",
-    "purple": "#d79adb",
-    "red": "#ff9188",
-    "grey": "#9ba4b1",
 }
 CYCLE = ("blue", "orange", "green", "purple", "red", "grey")
 _LINES = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)))
@@ -127,12 +115,11 @@ def _plain_powers(drawn: Figure) -> None:
             return "1" if said == "10⁰" else said.removesuffix("·10⁰")
 
     for axis in (axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)):
-        for ticks, write in (
-            (axis.major, axis.set_major_formatter),
-            (axis.minor, axis.set_minor_formatter),
-        ):
-            if isinstance(ticks.formatter, LogFormatterMathtext):
-                write(Powers(labelOnlyBase=ticks.formatter.labelOnlyBase))
+        for kind in ("major", "minor"):
+            formatter = getattr(axis, kind).formatter
+            if isinstance(formatter, LogFormatterMathtext):
+                plain = Powers(labelOnlyBase=formatter.labelOnlyBase)
+                getattr(axis, f"set_{kind}_formatter")(plain)
 
 
 def _words(svg: str) -> str:

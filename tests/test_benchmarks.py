@@ -223,7 +223,7 @@ def test_the_figure_draws_the_largest_size_of_each_comparison():
 
 def test_the_axis_is_logarithmic_and_cut_off():
     assert across(0.2) - across(0.02) == pytest.approx(across(1) - across(0.1), abs=0.2)
-    assert across(0.0001) == across(0.02)
+    assert across(0.0001) == across(0.01)
     assert across(9) == across(2)
 
 

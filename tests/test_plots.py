@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from course_utils import plots
+from course_utils.interactive import COLOURS_DARK
 
 ALT = "A heat map of attention weights between two short sentences."
 WEIGHTS = np.array([[0.9, 0.1, 0.0], [0.2, 0.3, 0.5]])
@@ -36,7 +37,7 @@ def contrast(one: str, other: str) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize("palette", [plots.COLOURS, plots.COLOURS_DARK])
+@pytest.mark.parametrize("palette", [plots.COLOURS, COLOURS_DARK])
 def test_every_colour_can_be_read_on_its_surface(palette):
     for name, colour in palette.items():
         if name not in ("surface", "grid"):
@@ -44,7 +45,7 @@ def test_every_colour_can_be_read_on_its_surface(palette):
 
 
 def test_light_and_dark_name_the_same_colours():
-    assert plots.COLOURS.keys() == plots.COLOURS_DARK.keys()
+    assert plots.COLOURS.keys() == COLOURS_DARK.keys()
 
 
 def test_importing_plots_loads_no_matplotlib_and_drawing_chooses_no_backend():

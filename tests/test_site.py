@@ -18,7 +18,8 @@ import pytest
 import yaml
 from playwright.sync_api import Browser, Locator, Page, sync_playwright
 
-from course_utils.plots import COLOURS, COLOURS_DARK
+from course_utils.interactive import COLOURS_DARK
+from course_utils.plots import COLOURS
 from tools.browser import LAUNCH, chromium, served
 
 ROOT = Path(__file__).resolve().parents[1]
