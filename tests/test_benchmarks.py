@@ -6,6 +6,7 @@ Nothing here is timed: what `make bench` says of a machine is no test of the cod
 from __future__ import annotations
 
 import importlib.util
+import os
 from dataclasses import replace
 
 import pytest
@@ -265,6 +266,21 @@ def test_a_quick_run_writes_nothing_and_a_full_one_all(monkeypatch, tmp_path, ca
     said = capsys.readouterr().out
     assert "Slower than the spread explains: 1" in said
     assert "Over target: 1" in said
+
+
+def test_an_area_is_measured_in_a_process_of_its_own(monkeypatch):
+    def measure(areas: list[str], plan: Plan) -> list[Row]:
+        return [replace(ROW, name=f"{areas[0]} by {os.getpid()}")]
+
+    monkeypatch.setattr(run, "measure", measure)
+    one, other = (run.apart("gpt", Plan())[0].name for _ in range(2))
+    assert len({one, other, f"gpt by {os.getpid()}"}) == 3
+
+
+def test_an_area_that_fails_is_named(monkeypatch):
+    monkeypatch.setattr(run, "measure", lambda areas, plan: 1 / 0)
+    with pytest.raises(SystemExit, match="gpt was not measured"):
+        run.apart("gpt", Plan())
 
 
 def test_each_area_has_tasks_and_a_quick_run_has_fewer():
