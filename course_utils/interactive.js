@@ -19,6 +19,8 @@ function courseWidget(root, data, script) {
     return element;
   };
   const ui = {
+    // The strongest shade under words: half a colour, on which ink is read day and night.
+    shade: 0.5,
     colour: (name) => /^[a-z]+$/.test(name) ? `var(--course-${name}, ${name})` : name,
     line: (x1, y1, x2, y2, a) =>
       make("line", { x1, y1, x2, y2, stroke: "grid", ...a }),
@@ -42,11 +44,11 @@ function courseWidget(root, data, script) {
           { "text-anchor": "middle" });
       });
     },
-    // Cells in the box (x, y, w, h), opaque at 1. `press(i, j)` makes them buttons.
-    heatmap(matrix, { x, y, w, h, rows, columns, press, tell }) {
+    // Cells in the box (x, y, w, h), the colour `full` at 1. `press(i, j)`: buttons.
+    heatmap(matrix, { x, y, w, h, rows, columns, press, tell, full = 1 }) {
       const high = h / matrix.length, wide = w / matrix[0].length;
       matrix.forEach((row, i) => row.forEach((value, j) => {
-        const strong = Math.min(Math.abs(value), 1);
+        const strong = full * Math.min(Math.abs(value), 1);
         const box = [x + j * wide, y + i * high, wide, high];
         ui.rect(...box, { fill: value < 0 ? "orange" : "blue", "fill-opacity": strong });
         const cell = ui.rect(...box, { fill: "transparent", stroke: "grid" });
@@ -67,9 +69,7 @@ function courseWidget(root, data, script) {
     tokens(labels, weights) {
       strip.replaceChildren(...labels.map((label, i) => {
         const chip = document.createElement("span");
-        const share = Math.round(100 * weights[i]);
-        chip.style.setProperty("--share", `${share}%`);
-        chip.className = share > 70 ? "strong" : "";
+        chip.style.setProperty("--share", `${Math.round(100 * ui.shade * weights[i])}%`);
         const number = document.createElement("small");
         number.textContent = weights[i].toFixed(2);
         chip.append(label, number);
@@ -214,8 +214,10 @@ function courseWidget(root, data, script) {
     event.preventDefault();
     redraw();
   });
-  redraw();
-  if (window.ResizeObserver) {
+  // The first drawing waits until a page that is still being read has nothing else to do.
+  const begin = () => {
+    redraw();
+    if (!window.ResizeObserver) return;
     let width = stage.clientWidth;
     new ResizeObserver(() => {
       if (stage.clientWidth === width) return;
@@ -223,5 +225,8 @@ function courseWidget(root, data, script) {
       says.style.minHeight = "";
       redraw();
     }).observe(stage);
-  }
+  };
+  if (document.readyState === "loading" && window.requestIdleCallback) {
+    requestIdleCallback(begin, { timeout: 500 });
+  } else begin();
 }

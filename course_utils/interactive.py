@@ -203,6 +203,11 @@ def palette_css() -> str:
     )
 
 
+def style() -> str:
+    """The style of every interactive, with the palette."""
+    return palette_css() + _own("interactive.css")
+
+
 def plain(data: Any) -> Any:
     """Tensors and arrays as lists, numbers to four digits, to keep pages small."""
     if hasattr(data, "tolist"):
@@ -261,7 +266,7 @@ def widget(
     inside = "".join(control.html for control in controls).replace(_NAME, name)
     return Widget(
         f'<div class="course-widget tex2jax_ignore" id="{name}" role="group" '
-        f'aria-label="{heading}"><style>{palette_css()}{_own("interactive.css")}</style>'
+        f'aria-label="{heading}"><style>{style()}</style>'
         f'<p class="cw-title">{heading}</p><div class="cw-controls">{inside}</div>'
         f'<div class="cw-strip"></div><svg role="img" aria-label="{said}" '
         f'height="{height}" style="height:{height}px"></svg>'

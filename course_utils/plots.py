@@ -68,6 +68,7 @@ _STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # words, not outlines: small, and in the page's own font
 }
 WIDTH = 6.0  # inches: with 12-point text still readable on a phone
+SHADE = 0.5  # of a cell with a number in it: ink can be read on it by day and by night
 
 
 def _style() -> Any:
@@ -128,6 +129,12 @@ def _words(svg: str) -> str:
     return re.sub(r' transform="rotate\(-?0 [^"]*"', "", svg)
 
 
+# What stands before the drawing, and its style sheet, which is for the whole page.
+_LEFT_OUT = re.compile(
+    r"^.*?(?=<svg )|\s*<metadata>.*?</metadata>|\s*<defs>\s*<style.*?</defs>", re.S
+)
+
+
 def _svg(drawn: Figure, prefix: str) -> str:
     """The figure as SVG: colours by name of the page's palette, ids its own."""
     import matplotlib
@@ -137,10 +144,7 @@ def _svg(drawn: Figure, prefix: str) -> str:
     with matplotlib.rc_context(_style()):
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
         drawn.savefig(file, format="svg", metadata=nothing)
-    svg = file.getvalue()
-    svg = re.sub(
-        r"\s*<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S
-    )
+    svg = _LEFT_OUT.sub("", file.getvalue())
     svg = _words(re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", svg))
     for name, colour in COLOURS.items():
         svg = re.sub(colour, f"var(--course-{name}, {colour})", svg, flags=re.I)
@@ -161,7 +165,7 @@ def show(drawn: Figure | Axes, alt: str, name: str | None = None) -> None:
             "say what the figure shows to a reader who can't see it."
         )
     whole: Any = getattr(drawn, "figure", drawn)
-    text = html.escape(" ".join(alt.split()))
+    text = html.escape(said := " ".join(alt.split()))
     prefix = name or "f" + hashlib.sha256(text.encode()).hexdigest()[:8]
     svg = _svg(whole, prefix)
     width, height = (round(96 * side) for side in whole.get_size_inches())
@@ -170,7 +174,7 @@ def show(drawn: Figure | Axes, alt: str, name: str | None = None) -> None:
         rf'<svg xmlns="http://www.w3.org/2000/svg" '
         rf'xmlns:xlink="http://www.w3.org/1999/xlink" \1 width="{width}" '
         rf'height="{height}" role="img" aria-label="{text}" '
-        r'style="max-width:100%;height:auto;'
+        r'style="max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt;'
         r'font-family:var(--course-sans, sans-serif)">',
         svg,
         count=1,
@@ -181,7 +185,7 @@ def show(drawn: Figure | Axes, alt: str, name: str | None = None) -> None:
         f"{COLOURS['surface']});border-radius:6px;padding:.6rem;width:fit-content;"
         f'max-width:100%;box-sizing:border-box">{svg}</div>'
     )
-    display({"text/html": card, "text/plain": " ".join(alt.split())}, raw=True)
+    display({"text/html": card, "text/plain": said}, raw=True)
 
 
 # ------------------------------------------------------------------------------ plots
@@ -232,7 +236,7 @@ def _ticks(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | None) 
     elif sum(len(label) + 2 for label in columns) > 40:
         ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right")
         for label in ax.get_xticklabels():
-            label.set_rotation_mode("anchor")
+            label.set(rotation_mode="anchor", va="center")
     else:
         ax.set_xticks(range(len(columns)), columns)
     ax.tick_params(length=0)
@@ -243,11 +247,10 @@ def _height(rows: int, columns: int) -> float:
     return 1.4 + min(4.2 * min(rows / columns, 1.4), 0.75 * rows)
 
 
-def _numbers(ax: Axes, array: np.ndarray, strength: np.ndarray, digits: int) -> None:
+def _numbers(ax: Axes, array: np.ndarray, digits: int) -> None:
     for (row, column), value in np.ndenumerate(array):
-        colour = COLOURS["surface" if strength[row, column] > 0.7 else "ink"]
         text = f"{value:.{digits}f}".replace("-", "\N{MINUS SIGN}")
-        ax.text(column, row, text, ha="center", va="center", color=colour, size=11)
+        ax.text(column, row, text, ha="center", va="center", c=COLOURS["ink"], size=11)
 
 
 def plot_attention(
@@ -277,11 +280,11 @@ def plot_attention(
 
     ax = _own_axes(ax, _height(*array.shape))
     colours = np.tile(to_rgba(COLOURS["blue"]), (*array.shape, 1))
-    colours[..., 3] = array.clip(0, 1)
+    colours[..., 3] = array.clip(0, 1) * (SHADE if annotate else 1)
     _cells(ax, colours)
     _ticks(ax, query_labels, key_labels)
     if annotate:
-        _numbers(ax, array, array, digits=2)
+        _numbers(ax, array, digits=2)
     return _finish(ax, title, "key", "query", legend=False)
 
 
@@ -308,11 +311,11 @@ def plot_matrix(
     strength = np.abs(array / (full or 1.0)).clip(0, 1)
     positive = (array >= 0)[..., None]
     colours = np.where(positive, to_rgba(COLOURS["blue"]), to_rgba(COLOURS["orange"]))
-    colours[..., 3] = strength
+    colours[..., 3] = strength * (SHADE if annotate else 1)
     _cells(ax, colours)
     _ticks(ax, row_labels, column_labels)
     if annotate:
-        _numbers(ax, array, strength, digits=1)
+        _numbers(ax, array, digits=1)
     return _finish(ax, title, "", "", legend=False)
 
 

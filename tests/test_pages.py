@@ -10,19 +10,21 @@ from pathlib import Path
 import pydata_sphinx_theme
 import pytest
 
+from course_utils.interactive import button, widget
 from tools.browser import LAUNCH, chromium
 from tools.files import ROOT
 from tools.mathematics import SVG, _engine, one_path, typeset
 from tools.pages import (
+    HOW_TO_ANSWER,
     ICON_RULES,
     TAB_STOPS,
     in_the_package,
     mended,
-    with_numbers,
     with_weights_apart,
     with_written_chapters,
 )
 from tools.reference import WIDTH, public, signature, taught
+from tools.tables import with_stacked_tables
 
 
 def test_a_formula_is_drawn_by_one_path_and_said():
@@ -185,29 +187,6 @@ def test_the_themes_script_still_has_what_is_taken_out_of_it():
     assert script.read_text("utf-8").count(TAB_STOPS) == 1
 
 
-def test_every_chapter_is_named_with_its_number():
-    page = (
-        '<li class="toctree-l1"><a class="internal" href="05_basic.html">B</a>'
-        '<li class="toctree-l1 current"><a class="current" href="#">Queries</a></li>'
-        '<li class="toctree-l1"><a class="internal" href="glossary.html">G</a>'
-        '<h1>Queries</h1><article class="bd-article"><section><h1>Queries</h1>'
-        '<a class="left-prev"\n href="../exercises/05_basic.html"><p '
-        'class="prev-next-title">Exercises</p></a>'
-        '<a class="right-next"\n href="07_set.html"><p '
-        'class="prev-next-title">A set</p></a>'
-    )
-    number = '<span class="course-number">{} </span>'.format
-    expected = page.replace(">B<", f">{number('05')}B<")
-    expected = expected.replace('"#">', f'"#">{number("06")}')
-    expected = expected.replace(">A set", f">{number('07')}A set")
-    line = '<section><p class="course-eyebrow">Chapter 06</p>\n<h1>'
-    expected = expected.replace("<section><h1>", line)
-    assert with_numbers(page, "book/06_queries") == expected
-    without = with_numbers(page, "book/glossary")
-    assert "eyebrow" not in without
-    assert number("06") not in without
-
-
 def test_the_map_links_only_to_chapters_that_are_written(tmp_path):
     (tmp_path / "06_written.html").touch()
     page = '<a data-page="06_written">6</a> <a data-page="07_not_yet">7</a>'
@@ -274,3 +253,86 @@ def test_a_class_of_many_fields_stands_on_several_lines():
     lines = signature(node, source).splitlines()
     assert lines == ["class Many(", *(f"    {field}," for field in fields), ")"]
     assert max(map(len, lines)) <= WIDTH
+
+
+# ------------------------------------------------------------- tables, interactives
+
+
+def table(columns: list[str], *rows: list[str]) -> str:
+    """A table as docutils writes it."""
+    head = "\n".join(f'<th class="head"><p>{name}</p></th>' for name in columns)
+    body = "".join(
+        '<tr class="row-even">'
+        + "\n".join(f"<td><p>{cell}</p></td>" for cell in row)
+        + "\n</tr>\n"
+        for row in rows
+    )
+    return (
+        f'<table class="table">\n<thead>\n<tr class="row-odd">{head}\n</tr>\n</thead>'
+        f"\n<tbody>\n{body}</tbody>\n</table>"
+    )
+
+
+def formula(width: float) -> str:
+    return (
+        f'<mjx-container><svg x="" width="{width}ex"></svg><i>said</i></mjx-container>'
+    )
+
+
+def labels(page: str) -> list[str]:
+    return re.findall(r' data-label="([^"]*)"', page)
+
+
+def test_a_row_of_many_columns_names_them_for_narrow_screens():
+    page = with_stacked_tables(
+        table(["maths", "code", "shape &amp; size", "why"], ["Q", "q", "(3,)", ""])
+    )
+    assert labels(page) == ["code", "shape &amp; size"]  # the first heads its list
+    assert page.count("course-blank") == 1
+    assert 'class="table stacked"' in page
+    roles = re.findall(r'<(\w+) role="(\w+)"', page)
+    assert roles[:4] == [
+        ("table", "table"),
+        ("thead", "rowgroup"),
+        ("tr", "row"),
+        ("th", "columnheader"),
+    ]
+    assert roles[-1] == ("td", "cell")
+
+
+def test_a_column_without_a_name_stays_without_one():
+    page = mended(table(["", "queries", "keys", "mask"], ["encoder", "x", "x", "none"]))
+    assert labels(page) == ["queries", "keys", "mask"]
+    assert '<td role="cell"></td>' in page  # a heading with nothing in it is none
+
+
+def test_tables_that_fit_a_phone_or_hold_data_stay_as_they_are():
+    narrow = table(["a", "b", "c"], ["1", formula(12), "3"])
+    data = table([f"06.{i}" for i in range(8)], ["1"] * 8)
+    assert with_stacked_tables(narrow + data) == narrow + data
+
+
+def test_a_wide_formula_gets_a_line_of_its_own_and_a_numbered_row_its_name():
+    page = with_stacked_tables(
+        table(["line", "formula", "because"], ["1", formula(47.8), "so"])
+    )
+    assert labels(page) == ["line", "formula", "because"]
+    assert page.count("course-wide") == 1
+    assert "said" in page
+
+
+def test_on_the_site_the_style_of_interactives_is_not_in_the_body():
+    made = button_widget()
+    assert "<style>" in made
+    assert mended(made) == re.sub(r"<style>.*?</style>", "", made, flags=re.S)
+
+
+def button_widget() -> str:
+    return widget(
+        "press", "Press", [button("go", "Go")], script="", alt="A button to be pressed."
+    ).html
+
+
+def test_an_exercise_on_the_site_says_where_it_can_be_answered():
+    assert "Colab" in HOW_TO_ANSWER
+    assert "make lab" in HOW_TO_ANSWER

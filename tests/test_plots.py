@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,6 +43,32 @@ def test_every_colour_can_be_read_on_its_surface(palette):
     for name, colour in palette.items():
         if name not in ("surface", "grid"):
             assert contrast(colour, palette["surface"]) >= 4.5, name
+
+
+def mixed(colour: str, surface: str, share: float) -> str:
+    both = zip(*(bytes.fromhex(c[1:]) for c in (colour, surface)))
+    return "#" + bytes(round(share * a + (1 - share) * b) for a, b in both).hex()
+
+
+@pytest.mark.parametrize("palette", [plots.COLOURS, COLOURS_DARK])
+def test_words_can_be_read_on_every_shade_that_may_lie_under_them(palette):
+    for share in np.linspace(0, plots.SHADE, 11):
+        for name in plots.CYCLE:
+            shade = mixed(palette[name], palette["surface"], float(share))
+            assert contrast(palette["ink"], shade) >= 4.5, (name, share)
+
+
+def test_figures_and_interactives_shade_alike():
+    script = Path(plots.__file__).with_name("interactive.js").read_text("utf-8")
+    (shade,) = re.findall(r"\bshade: ([\d.]+),", script)
+    assert float(shade) == plots.SHADE
+
+
+def test_a_figure_brings_no_style_for_the_rest_of_the_page(shown):
+    plots.show(plots.plot_attention(WEIGHTS), alt=ALT)
+    page = shown[0]["text/html"]
+    assert "<style" not in page
+    assert "stroke-linejoin:round" in page
 
 
 def test_light_and_dark_name_the_same_colours():
@@ -124,6 +151,18 @@ def test_attention_is_drawn_with_queries_as_rows_from_the_top():
 def test_annotated_cells_show_their_weights():
     ax = plots.plot_attention(WEIGHTS, annotate=True)
     assert [text.get_text() for text in ax.texts[:3]] == ["0.90", "0.10", "0.00"]
+    opacity = ax.collections[0].get_array()[..., 3]
+    np.testing.assert_allclose(opacity, plots.SHADE * WEIGHTS)
+
+
+def test_a_slanted_label_ends_in_the_middle_of_its_column():
+    labels = [12 * letter for letter in "abcd"]
+    ax = plots.plot_attention(np.full((4, 4), 0.25), None, labels)
+    ax.figure.draw_without_rendering()
+    for column, label in enumerate(ax.get_xticklabels()):
+        assert label.get_rotation() == 45
+        end = label.get_window_extent().x1 - ax.transData.transform((column, 0))[0]
+        assert abs(end) < 0.6 * label.get_size()  # half the height of a letter
 
 
 def test_a_large_matrix_is_an_image_and_a_small_one_is_not():

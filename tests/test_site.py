@@ -16,11 +16,11 @@ from urllib.parse import unquote, urldefrag, urlsplit
 
 import pytest
 import yaml
-from playwright.sync_api import Browser, Locator, Page, sync_playwright
+from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 
 from course_utils.interactive import COLOURS_DARK
 from course_utils.plots import COLOURS
-from tools.browser import LAUNCH, chromium, served
+from tools.browser import DRAWN, LAUNCH, chromium, served
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
@@ -72,6 +72,7 @@ class Visit:
         self.page.on("request", self.asked)
         self.page.on("response", self.answered)
         self.page.goto(start + name, wait_until="load")
+        self.page.wait_for_function(DRAWN)
 
     def heard(self, message) -> None:
         if message.type in ("error", "warning"):
@@ -185,8 +186,6 @@ def test_page_works_from_a_file(browser, name):
     with Visit(browser, "file://" + str(SITE) + "/", name) as visit:
         visit.page.wait_for_timeout(100)
         assert not visit.faults, "\n".join(visit.faults)
-        undrawn = ".course-widget:not([data-ready])"
-        assert visit.page.locator(undrawn).count() == 0
 
 
 # ------------------------------------------------------------------------ interactives
@@ -307,9 +306,50 @@ def test_what_is_far_off_is_laid_out_though_nobody_moves(browser, address):
 
 
 @browser_test
-def test_search_finds_a_chapter(browser, address):
-    with Visit(browser, address, "search.html?q=softmax") as visit:
-        visit.page.wait_for_selector("#search-results li a")
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize("place", ["theorem-07-1", "equivariant-is-not-invariant"])
+def test_a_link_into_a_page_leads_to_its_place_and_stays_there(
+    browser, address, width, place
+):
+    with Visit(browser, address, f"{CODE_PAGE}#{place}", width) as visit:
+        lay_out(visit.page)
+        visit.page.wait_for_timeout(300)
+        top, header = visit.page.evaluate(
+            f"""[document.getElementById("{place}"),
+            document.querySelector(".bd-header-article")]
+            .map((box) => box.getBoundingClientRect())
+            .map((box, i) => i ? box.bottom : box.top)"""
+        )
+        assert header <= top < header + 60  # below what stays at the top, and near it
+
+
+@browser_test
+def test_the_section_that_is_read_is_marked_among_the_contents(browser, address):
+    with Visit(browser, address, CODE_PAGE) as visit:
+        links, marked = (
+            visit.page.locator(f".page-toc a{which}")
+            for which in ("", "[aria-current]")
+        )
+        assert links.count() > 5
+        for chosen in (5, 2):
+            links.nth(chosen).click()
+            expect(marked).to_have_count(1)
+            expect(marked).to_have_text(links.nth(chosen).inner_text())
+
+
+@browser_test
+@pytest.mark.parametrize(
+    ("query", "page"),
+    [
+        ("softmax", "book/06_queries_keys_values"),
+        ("leak test", "book/09_masking"),
+        ("RoPE", "book/08_positional_encodings"),
+    ],
+)
+def test_search_finds_the_chapter(browser, address, query, page):
+    with Visit(browser, address, f"search.html?q={query}") as visit:
+        found = visit.page.locator(f"#search-results li a[href*='{page}']")
+        expect(found.first).to_be_visible()
         visit.page.wait_for_load_state("networkidle")
         assert not visit.faults, "\n".join(visit.faults)
 

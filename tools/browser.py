@@ -15,6 +15,9 @@ from typing import BinaryIO
 
 COMPRESSED = {".html", ".css", ".js", ".svg", ".json", ".txt", ".inv"}
 LAUNCH = ["--no-sandbox", "--disable-gpu"]  # Chromium's options, also as root
+# An interactive draws for the first time when the page has nothing else to do.
+DRAWN = """[...document.querySelectorAll(".course-widget")].every(
+  (widget) => widget.dataset.state && widget.querySelector("svg").children.length)"""
 
 
 def chromium() -> str | None:

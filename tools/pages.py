@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import html
 import os
-import posixpath
 import re
 import shutil
 from pathlib import Path
@@ -20,11 +19,14 @@ from typing import Any
 from sphinx.application import Sphinx
 from sphinx.config import Config
 
+from course_utils.interactive import style
 from tools.assets import names_in, quick
 from tools.cards import with_card
 from tools.files import ROOT
+from tools.numbers import with_numbers
 from tools.reference import taught
 from tools.stamps import published
+from tools.tables import with_stacked_tables
 
 # Whole rules of Font Awesome in the theme's stylesheet; course.css draws the few icons.
 ICON_RULES = re.compile(
@@ -44,6 +46,10 @@ WEIGHTS = re.compile(
     r'(<script type="application/json" data-weights="([\w-]+)")>([^<]+)</script>'
 )
 
+# Every interactive brings its style along; on the site the stylesheet has it, once. A
+# style that stands in the page's body makes the browser look at all elements again.
+WIDGET_STYLE = re.compile(r'(<div class="course-widget[^>]*>)<style>.*?</style>', re.S)
+
 # A formula and the punctuation that clings to it: no line breaks between them.
 _FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
 CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
@@ -57,6 +63,9 @@ PRINTED = re.compile(
 COLUMNS = re.compile(r"\S {2,}\S|\[\[|^ +\S", re.M)
 # What the theme and docutils write that some readers can't use.
 MENDINGS = {
+    # looks for a list that the page does not have, and then at every link of the page;
+    # course.js marks the section that is being read
+    ' data-bs-spy="scroll"': "",
     # text outside every landmark
     '<div id="pst-primary-sidebar"': '<div role="complementary" aria-label="Pages" '
     'id="pst-primary-sidebar"',
@@ -78,45 +87,13 @@ def mended(page: str) -> str:
     """A page of the theme, with its faults mended."""
     page = re.sub(r"\s*<script src=\"[^\"]*fontawesome\.js[^>]*></script>", "", page)
     page = re.sub(r'\s*<link rel="preload" as="script"[^>]*>', "", page)
+    page = WIDGET_STYLE.sub(r"\1", page)
     page = CLINGING.sub(r'<span class="keep">\g<0></span>', page)
     page = PLAIN.sub(r"\1", page)
     page = PRINTED.sub(with_its_lines, page)
     for wrong, right in MENDINGS.items():
         page = page.replace(wrong, right)
-    return page
-
-
-# Where a page names another one, or itself (#): the sidebar, and the way on.
-NAMES_A_PAGE = re.compile(
-    r'(?:<li class="toctree-l1[^"]*"><a [^>]*href="([^"]*)"[^>]*>'
-    r'|<a class="(?:left-prev|right-next)"\s+href="([^"]*)".*?"prev-next-title">)',
-    re.S,
-)
-ARTICLE = re.compile(r'(<article class="bd-article">.*?)(?=<h1>)', re.S)
-NUMBERED = re.compile(r"(?:^|/)(\d\d)_\w+(?:\.html)?$")
-
-
-def with_numbers(page: str, name: str) -> str:
-    """The page with the number of every chapter where its title stands.
-
-    The text says "chapter 08"; titles alone would leave a reader to guess which it is.
-    """
-
-    def numbered(found: re.Match[str]) -> str:
-        address, here = found[1] or found[2], posixpath.dirname(name)
-        there = name if address == "#" else posixpath.join(here, address)
-        number = NUMBERED.search(there)
-        way_on_to_exercises = found[2] and "exercises/" in there
-        if number is None or way_on_to_exercises:  # "01 Exercises" is no chapter
-            return found[0]
-        return f'{found[0]}<span class="course-number">{number[1]} </span>'
-
-    page = NAMES_A_PAGE.sub(numbered, page)
-    own = NUMBERED.search(name)
-    if own is None:
-        return page
-    line = f'<p class="course-eyebrow">Chapter {own[1]}</p>\n'
-    return ARTICLE.sub(lambda found: found[1] + line, page, count=1)
+    return with_stacked_tables(page)
 
 
 def with_written_chapters(page: str, folder: Path) -> str:
@@ -160,17 +137,19 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     script = static / "scripts" / "pydata-sphinx-theme.js"
     script.write_text(script.read_text("utf-8").replace(TAB_STOPS, ""), "utf-8")
     (static / "scripts" / "fontawesome.js").unlink(missing_ok=True)
+    (static / "interactive.css").write_text(style(), "utf-8")
     pages = [
         page
         for page in out.rglob("*.html")
         if "_static" not in page.relative_to(out).parts
     ]
+    chapters = [f"book/{page.stem}" for page in pages if page.parent.name == "book"]
     for page in pages:
         text = with_written_chapters(page.read_text("utf-8"), page.parent)
         text = with_weights_apart(text, page.parent, static)
         name = page.relative_to(out).with_suffix("").as_posix()
         text = with_card(text, name, static, published(), app.config.project)
-        page.write_text(mended(with_numbers(text, name)), "utf-8")
+        page.write_text(mended(with_numbers(text, name, chapters)), "utf-8")
     names = names_in(out)  # of all pages as they are now: the rules they can use
     for page in pages:
         text = quick(page.read_text("utf-8"), page.parent, static, names)
@@ -178,6 +157,14 @@ def finish(app: Sphinx, error: Exception | None) -> None:
     shutil.rmtree(static / "vendor", ignore_errors=True)
     for unused in [*static.rglob("*.map"), *static.rglob("*.LICENSE.txt")]:
         unused.unlink()
+
+
+# For those who meet an exercise on the site, where no cell can be run.
+HOW_TO_ANSWER = (
+    '<p class="course-see">This page shows the questions before anybody has answered. '
+    "To answer, open the notebook: the rocket at the top opens it in Colab, "
+    "<code>make lab</code> on your own machine.</p>\n"
+)
 
 
 def in_the_package(names: list[tuple[str, str]], reference: str) -> str:
@@ -204,6 +191,8 @@ def with_companions(
         words = r"\s+".join(map(re.escape, html.escape(title, quote=False).split()))
         named = rf"<em>{words}</em>"  # wherever its lines break
         body = re.sub(named, rf'<a href="{link}">\g<0></a>', body, count=1)
+        time = r"<p><strong>Time</strong>.*?</p>\n"
+        body = re.sub(time, rf"\g<0>{HOW_TO_ANSWER}", body, count=1, flags=re.S)
     names = taught(Path(app.srcdir) / "book" / "api.md", ROOT).get(name[:2])
     if names and "book/api" in app.env.titles:
         line = in_the_package(names, app.builder.get_relative_uri(page, "book/api"))
@@ -222,6 +211,7 @@ def tell_where(app: Sphinx, config: Config) -> None:
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register the first step and the last."""
+    app.add_css_file("interactive.css", priority=900)  # after course.css, as in a cell
     app.connect("config-inited", tell_where)
     app.connect("html-page-context", with_companions)
     app.connect("build-finished", finish, priority=900)

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 
-from tools.browser import LAUNCH, chromium, served
+from tools.browser import DRAWN, LAUNCH, chromium, served
 from tools.build import entries
 from tools.files import ROOT
 from tools.stamps import published
@@ -107,6 +107,7 @@ def bound(browser: Any, address: str, pages: list[str], title: str) -> Any:
     for number, name in enumerate(pages, 1):
         print(f"\r  {number}/{len(pages)} {name:<50}", end="", flush=True)
         page.goto(f"{address}{name}.html", wait_until="load")
+        page.wait_for_function(DRAWN)
         parts.append(page.evaluate(FREEZE, {"pages": pages, "home": published()}))
     print()
     page.evaluate(BIND, {"title": title, "parts": parts})

@@ -44,11 +44,11 @@ sentence.target.forEach((word, t) => {
 });
 source.forEach((word, j) => {
   const weight = state.word < 0 ? 0 : weights[state.word][j];
-  ui.rect(right, y(j), left, tall, { fill: "blue", "fill-opacity": weight, rx: 5 });
-  ui.text(right + 8, middle(j) + 4, word, { fill: weight > 0.7 ? "surface" : "ink",
+  ui.rect(right, y(j), left, tall, { "fill-opacity": ui.shade * weight, rx: 5 });
+  ui.text(right + 8, middle(j) + 4, word, {
     "font-style": j === sentence.source.length ? "italic" : "normal" });
   if (weight >= 0.02) ui.text(wide - 6, middle(j) + 4, weight.toFixed(2),
-    { "text-anchor": "end", fill: weight > 0.7 ? "surface" : "ink" });
+    { "text-anchor": "end" });
 });
 
 // in words

@@ -186,9 +186,9 @@ const chips = (words, y, lines, look) => places(words).forEach(({ x, row, width 
   if (row >= lines) return;
   const { weight = 0, stroke = "grid", fill = "ink", active, bold } = look(i);
   const box = [x, y + row * line, width, line - 5];
-  ui.rect(...box, { "fill-opacity": weight, rx: 5 });
+  ui.rect(...box, { "fill-opacity": ui.shade * weight, rx: 5 });
   ui.text(x + width / 2, y + row * line + 17, words[i], { "text-anchor": "middle",
-    fill: weight > 0.55 ? "surface" : fill, "font-weight": bold ? 650 : 400 });
+    fill, "font-weight": bold ? 650 : 400 });
   const frame = ui.rect(...box, { fill: "transparent", stroke, rx: 5,
     "stroke-width": bold ? 2.5 : 1 });
   if (active) ui.active(frame, active);

@@ -36,7 +36,7 @@ const left = 12 + 8.5 * Math.max(...data.words.map((word) => word.length));
 const wide = (ui.width - left - 52) / n, high = 46, top = 24;
 ui.text(ui.width, 14, "row sum", { "text-anchor": "end", fill: "muted" });
 ui.heatmap(weights, {
-  x: left, y: top, w: wide * n, h: high * n, rows: data.words,
+  x: left, y: top, w: wide * n, h: high * n, rows: data.words, full: ui.shade,
   press: (i, j) => {
     state.mask[i][j] = 1 - state.mask[i][j];
     state.row = i;
@@ -58,7 +58,7 @@ weights.forEach((row, i) => {
       { fill: "surface", rx: 4, ...still });
     ui.text(x + wide / 2, y + high / 2 + 5, weight.toFixed(2), { ...still,
       "text-anchor": "middle", "font-weight": state.mask[i][j] ? 400 : 700,
-      fill: !state.mask[i][j] ? "red" : weight > 0.7 ? "surface" : "ink" });
+      fill: state.mask[i][j] ? "ink" : "red" });
   });
   const whole = Math.abs(sums[i] - 1) < 5e-3;
   ui.text(ui.width, top + (i + 0.5) * high + 5, sums[i].toFixed(2), { fill:

@@ -13,9 +13,8 @@ words.forEach((word, i) => {
   const wide = 8 * word.length + 16;
   if (x > 0 && x + wide > ui.width) { x = 0; y += high + gap; }
   const strength = Math.min(weights[i] / full, 1);
-  ui.rect(x, y, wide, high, { rx: 6, "fill-opacity": strength });
-  ui.text(x + wide / 2, y + 19, word, { "text-anchor": "middle",
-    fill: strength > 0.6 ? "surface" : "ink" });
+  ui.rect(x, y, wide, high, { rx: 6, "fill-opacity": ui.shade * strength });
+  ui.text(x + wide / 2, y + 19, word, { "text-anchor": "middle" });
   const chosen = i === state.word;
   const frame = ui.rect(x, y, wide, high, { rx: 6, fill: "transparent",
     stroke: chosen ? "orange" : "grid", "stroke-width": chosen ? 3 : 1 });
