@@ -9,15 +9,18 @@ next call here: else fetching it anew from the system is most of a long call.
 
 from __future__ import annotations
 
+import ctypes
 import importlib.util
 import math
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.memory import kept_memory, peak_bytes
+from benchmarks.memory import peak_bytes
 from benchmarks.rows import Row, made
 from benchmarks.tasks import ForwardBackward, Plan, Task
 from benchmarks.timing import Ratio, summary
@@ -34,6 +37,24 @@ KEPT = (
     "makes the time grow faster than the operations do."
 )
 ABOVE = 0.15  # that a fitted exponent may lie above that of theory
+M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # what glibc's `mallopt` calls these settings
+USUAL = {M_TRIM_THRESHOLD: 128 * 1024, M_MMAP_MAX: 65536}
+
+
+@contextmanager
+def kept_memory() -> Iterator[bool]:
+    """Keep freed memory in the process; False where the C library can't be told."""
+    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
+    known = libc is not None and hasattr(libc, "mallopt")  # glibc has it
+    if libc is not None and known:
+        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
+        libc.mallopt(M_MMAP_MAX, 0)
+    try:
+        yield known
+    finally:
+        if libc is not None and known:
+            for name, value in USUAL.items():
+                libc.mallopt(name, value)
 
 
 def attention(need_weights: bool) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:

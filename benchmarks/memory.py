@@ -1,4 +1,4 @@
-"""Memory: the most that a piece of work holds at once, and what fetching it costs.
+"""The most memory that a piece of work holds at once, counted exactly.
 
 PyTorch's profiler reports every allocation and release of a tensor's memory; the
 maximum of their running sum is the peak above what was there before. It hardly depends
@@ -7,18 +7,12 @@ on the machine and not on what else it does, as the operating system's own figur
 
 from __future__ import annotations
 
-import ctypes
-import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from torch.profiler import ProfilerActivity, profile
 
 from benchmarks.timing import Work
-
-M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4  # what glibc's `mallopt` calls these settings
-USUAL = {M_TRIM_THRESHOLD: 128 * 1024, M_MMAP_MAX: 65536}
 
 
 def peak_bytes(work: Work, clear: Callable[[], None] = lambda: None) -> int:
@@ -46,19 +40,3 @@ def peak_bytes(work: Work, clear: Callable[[], None] = lambda: None) -> int:
         held += change
         peak = max(peak, held)
     return peak
-
-
-@contextmanager
-def kept_memory() -> Iterator[bool]:
-    """Keep freed memory in the process; False where the C library can't be told."""
-    libc = ctypes.CDLL(None) if sys.platform == "linux" else None
-    known = libc is not None and hasattr(libc, "mallopt")  # glibc has it
-    if libc is not None and known:
-        libc.mallopt(M_TRIM_THRESHOLD, 2**31 - 1)
-        libc.mallopt(M_MMAP_MAX, 0)
-    try:
-        yield known
-    finally:
-        if libc is not None and known:
-            for name, value in USUAL.items():
-                libc.mallopt(name, value)
