@@ -151,6 +151,14 @@ def test_punctuation_stays_with_the_formula_before_it():
     assert f'<span class="keep">{formula}.</span>' in page
 
 
+def test_the_end_of_a_proof_and_an_ordinal_stay_where_they_belong():
+    end = f'<span class="math">{typeset(chr(92) + "blacksquare", False)}</span>'
+    k = f'<span class="math">{typeset("k", False)}</span>'
+    page = mended(f"<p>the {k}-th token.\n{end}</p>")
+    assert f'<span class="keep">{k}-th</span>' in page
+    assert f"token.&nbsp;{end}" in page
+
+
 def test_the_themes_icon_script_and_rules_are_taken_out():
     script = '<script src="../_static/scripts/fontawesome.js?digest=1"></script>'
     assert mended(f"<head>\n{script}</head>") == "<head></head>"
@@ -285,7 +293,7 @@ def labels(page: str) -> list[str]:
 
 def test_a_row_of_many_columns_names_them_for_narrow_screens():
     page = with_stacked_tables(
-        table(["maths", "code", "shape &amp; size", "why"], ["Q", "q", "(3,)", ""])
+        table(["maths", "code", "shape &amp; size", "why"], ["Q", 30 * "q", "(3,)", ""])
     )
     assert labels(page) == ["code", "shape &amp; size"]  # the first heads its list
     assert page.count("course-blank") == 1
@@ -301,15 +309,18 @@ def test_a_row_of_many_columns_names_them_for_narrow_screens():
 
 
 def test_a_column_without_a_name_stays_without_one():
-    page = mended(table(["", "queries", "keys", "mask"], ["encoder", "x", "x", "none"]))
+    cells = ["encoder", "the source", "the source, too", "only what is padding"]
+    page = mended(table(["", "queries", "keys", "mask"], cells))
     assert labels(page) == ["queries", "keys", "mask"]
     assert '<td role="cell"></td>' in page  # a heading with nothing in it is none
 
 
 def test_tables_that_fit_a_phone_or_hold_data_stay_as_they_are():
     narrow = table(["a", "b", "c"], ["1", formula(12), "3"])
-    data = table([f"06.{i}" for i in range(8)], ["1"] * 8)
-    assert with_stacked_tables(narrow + data) == narrow + data
+    short = table(["place", "0", "1", "2", "3"], ["5", "0", "1", "0", "1"])
+    data = table([f"06.{i}" for i in range(8)], ["9999999"] * 8)
+    pages = narrow + short + data
+    assert with_stacked_tables(pages) == pages
 
 
 def test_a_wide_formula_gets_a_line_of_its_own_and_a_numbered_row_its_name():

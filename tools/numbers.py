@@ -11,6 +11,7 @@ import posixpath
 import re
 from collections.abc import Iterable
 
+NO_BREAK = "\N{NO-BREAK SPACE}"
 NUMBERED = re.compile(r"(?:^|/)(\d\d)_\w+(?:\.html)?$")
 # Where a page names another one, or itself (#): the sidebar, and the way on.
 NAMES_A_PAGE = re.compile(
@@ -92,25 +93,31 @@ def with_links(page: str, name: str, chapters: Iterable[str]) -> str:
     Every theorem can be linked to; `chapters` are the names of all chapters' pages.
     """
     own, here = number_of(name), posixpath.dirname(name)
+    article = ARTICLE.search(page)
+    written = article[0] if article else ""
     where = {
         number: posixpath.relpath(f"{chapter}.html", here)
         for chapter in chapters
         if (number := number_of(chapter))
     }
-    linked = {own if here == "book" else None}  # a chapter does not link itself
+    # a chapter does not link itself, nor what its text links already
+    linked = {number for number, to in where.items() if f'href="{to}"' in written}
+    linked |= {own} if own and here == "book" else set()
 
     def chapter(words: str, number: str) -> str:
         if number in linked or number not in where:
             return words
         linked.add(number)
-        return f'<a href="{where[number]}">{words}</a>'
+        together = NO_BREAK.join(words.split())
+        return f'<a href="{where[number]}">{together}</a>'
 
     def mention(found: re.Match[str]) -> str:
         number, theorem = found["chapter"], found["theorem"]
         if theorem:
             page = "" if number == own and here == "book" else where.get(number)
             anchor = f"{page}#theorem-{number}-{theorem}"
-            return found[0] if page is None else f'<a href="{anchor}">{found[0]}</a>'
+            together = NO_BREAK.join(found[0].split())
+            return found[0] if page is None else f'<a href="{anchor}">{together}</a>'
         if not re.match(r"[Cc]hapters", found[0]):
             return chapter(found[0], found[0][-2:])
         return re.sub(r"\d\d", lambda m: chapter(m[0], m[0]), found[0])

@@ -52,7 +52,9 @@ WIDGET_STYLE = re.compile(r'(<div class="course-widget[^>]*>)<style>.*?</style>'
 
 # A formula and the punctuation that clings to it: no line breaks between them.
 _FORMULA = r'<span class="math">(?:(?!</span>).)*</span>'
-CLINGING = re.compile(rf"\(?{_FORMULA}[.,;:?!)]+|\({_FORMULA}", re.S)
+CLINGING = re.compile(rf"\(?{_FORMULA}(?:-\w+|[.,;:?!)]+)|\({_FORMULA}", re.S)
+# The end of a proof, which stands behind its last word and not on a line of its own.
+PROVED = re.compile(r'\s+(?=<span class="math">(?:(?!</span>).)*◼)', re.S)
 # Names, signs and spaces of code, which have the colour of the text around them.
 PLAIN = re.compile(r'<span class="(?:n|nn|o|p|w)">([^<]*)</span>')
 # What a cell printed. Sentences go on in the next line where a screen is narrow; what
@@ -88,6 +90,7 @@ def mended(page: str) -> str:
     page = re.sub(r"\s*<script src=\"[^\"]*fontawesome\.js[^>]*></script>", "", page)
     page = re.sub(r'\s*<link rel="preload" as="script"[^>]*>', "", page)
     page = WIDGET_STYLE.sub(r"\1", page)
+    page = PROVED.sub("&nbsp;", page)
     page = CLINGING.sub(r'<span class="keep">\g<0></span>', page)
     page = PLAIN.sub(r"\1", page)
     page = PRINTED.sub(with_its_lines, page)

@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Iterator
 
 TABLE = re.compile(r'<table class="table">\n<thead>.*?</table>', re.S)
 CELL = re.compile(r"<(t[dh])\b([^>]*)>(.*?)</\1>", re.S)
 ROW = re.compile(r"<tr[^>]*>(.*?)</tr>", re.S)
 FORMULA = re.compile(r"<mjx-container.*?</mjx-container>", re.S)
 WIDTH = re.compile(r'<svg[^>]*? width="([\d.]+)ex"')
-COLUMNS = range(4, 7)  # fewer fit beside each other, more are data and stay a table
-WIDE = 30  # ex: so wide a formula needs a line of its own on a phone
+COLUMNS = range(3, 7)  # two fit beside each other, more than six are data
+ROOM = 46  # letters, or ex of formulas, that fit beside each other on a phone
+WIDE = 30  # ex: so wide a formula needs a line of its own
 ROLES = {"table": "table", "thead": "rowgroup", "tbody": "rowgroup", "tr": "row"}
 ROLES |= {"th": "columnheader", "td": "cell"}
 
@@ -29,7 +29,30 @@ def said(cell: str) -> str:
     return " ".join(html.unescape(words).split()).rstrip(",:")
 
 
-def labelled(row: str, names: list[str]) -> str:
+def widest(cell: str) -> float:
+    """The width of a cell's widest formula, in ex; 0 where there is none."""
+    return max(map(float, WIDTH.findall(cell)), default=0)
+
+
+def needs(cell: str) -> tuple[float, float]:
+    """The letters that a cell needs: at least, and for all of it on one line."""
+    words, formulas = said(cell).split(), map(float, WIDTH.findall(cell))
+    whole = len(" ".join(words)) + sum(formulas)
+    return max([widest(cell), *map(len, words)]), whole
+
+
+def too_wide(rows: list[list[str]]) -> bool:
+    """Whether a table would have to be scrolled on a phone.
+
+    Three columns break their words into lines; more are as wide as what is in them.
+    """
+    columns = [[needs(cell) for cell in column] for column in zip(*rows)]
+    kind = 0 if len(columns) == 3 else 1
+    gaps = 2 * len(columns)
+    return gaps + sum(max(need[kind] for need in column) for column in columns) > ROOM
+
+
+def labelled(row: str, names: list[str], wide: set[int]) -> str:
     """A row of the body, each cell with the name of its column.
 
     The first cell is the heading of its list and needs none, unless it is a number.
@@ -37,16 +60,15 @@ def labelled(row: str, names: list[str]) -> str:
 
     def cell(found: re.Match[str]) -> str:
         kind, attributes, inside = found.groups()
-        name, words = next(columns), said(inside)
+        (at, name), words = next(columns), said(inside)
         if not words and not FORMULA.search(inside):
             return f'<{kind}{attributes} class="course-blank">{inside}</{kind}>'
-        widest = max(map(float, WIDTH.findall(inside)), default=0)
-        attributes += ' class="course-wide"' if widest > WIDE else ""
-        if name and (name != names[0] or words.isdigit()):
+        attributes += ' class="course-wide"' if at in wide else ""
+        if name and (at > 0 or words.isdigit()):
             attributes += f' data-label="{html.escape(name)}"'
         return f"<{kind}{attributes}>{inside}</{kind}>"
 
-    columns: Iterator[str] = iter(names)
+    columns = iter(enumerate(names))
     return CELL.sub(cell, row)
 
 
@@ -55,12 +77,12 @@ def stacked(found: re.Match[str]) -> str:
     table = found[0]
     head, body = table.split("</thead>")
     names = [said(cell[3]) for cell in CELL.finditer(head)]
-    widths = map(float, WIDTH.findall(body))
-    if len(names) not in COLUMNS and not (
-        len(names) == 3 and max(widths, default=0) > WIDE
-    ):
+    rows = [[cell[3] for cell in CELL.finditer(row)] for row in ROW.findall(table)]
+    if len(names) not in COLUMNS or not too_wide(rows):
         return table
-    body = ROW.sub(lambda row: labelled(row[0], names), body)
+    columns = enumerate(zip(*rows))
+    wide = {i for i, column in columns if max(map(widest, column)) > WIDE}
+    body = ROW.sub(lambda row: labelled(row[0], names, wide), body)
     table = f"{head}</thead>{body}".replace('class="table"', 'class="table stacked"', 1)
     return re.sub(
         rf"<({'|'.join(ROLES)})\b(?!-)",

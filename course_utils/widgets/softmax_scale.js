@@ -13,7 +13,7 @@ const sum = (values) => values.reduce((a, b) => a + b, 0);
 // left: the weights of this draw; right: the largest of them, its median over many
 // draws against d_k with and without the scale, and a dot for this draw
 const weights = ui.softmax(scores);
-const colour = state.scaled ? "green" : "orange";
+const colour = state.scaled ? "orange" : "blue";  // as in the chapter's figures
 const h = ui.height - 72, narrow = ui.width < 420;
 const split = (narrow ? 0.5 : 0.58) * ui.width, from = split + (narrow ? 26 : 34);
 const wide = ui.width - from - 10;
@@ -32,15 +32,15 @@ const point = (d_k, weight) =>
   [from + wide * Math.log(d_k) / Math.log(last), 28 + h * (1 - weight)];
 [false, true].forEach((scaled) => ui.curve(
   widths.map((d_k, i) => point(d_k, data[scaled ? "scaled" : "plain"][i])), {
-    stroke: scaled ? "green" : "orange", "stroke-dasharray": scaled ? undefined : "6 4",
+    stroke: scaled ? "orange" : "blue", "stroke-dasharray": scaled ? "6 4" : undefined,
     "stroke-opacity": scaled === state.scaled ? 1 : 0.5 }));
 ui.circle(...point(state.d_k, most), 6, { fill: colour });
 const right = { "text-anchor": "end", fill: "muted" };
 if (!narrow) ui.text(from, h + 44, 1, { fill: "muted" });
 ui.text(from + wide, h + 44, `d_k = ${last}`, right);
-ui.text(from + wide, 28 + 0.42 * h, "not scaled", { ...right, fill: "orange" });
+ui.text(from + wide, 28 + 0.42 * h, "not scaled", { ...right, fill: "blue" });
 ui.text(from + wide, 50 + h * (1 - data.scaled[widths.length - 1]), "scaled",
-  { ...right, fill: "green" });
+  { ...right, fill: "orange" });
 ui.text(ui.width - 10, ui.height - 2, "line: median of 200 draws; dot: this draw", right);
 
 // in words

@@ -48,7 +48,7 @@ const top = order.slice(0, Math.min(3, words.length));
 const share = top.reduce((sum, i) => sum + weights[i], 0);
 const even = Math.max(...weights) - Math.min(...weights) < 1e-3;
 ui.say(`${state.rule}: ` + (even
-  ? `each of the ${words.length} words gets an equal share, ${equal.toFixed(2)}.`
+  ? `each of the ${words.length} words gets an equal share, ${equal.toFixed(3)}.`
   : `${top.map((i) => `“${words[i]}” (${weights[i].toFixed(2)})`).join(", ")} weigh most; `
     + `these ${top.length} of ${words.length} words hold `
     + `${Math.round(100 * share)} % of the weight.`)

@@ -22,6 +22,9 @@ vectors.forEach((vector, j) => {
   if (j !== state.asks) ui.line(ax, ay, x, y,
     { stroke: "orange", "stroke-width": 0.5 + 11 * weights[j], "stroke-opacity": 0.65 });
 });
+// where it lands: larger than a token, and below those that stand there
+ui.circle(...place(mixed), 15, { fill: "none", stroke: "orange", "stroke-width": 3,
+  "pointer-events": "none" });
 const clamp = (value) => Math.max(-reach, Math.min(reach, value));
 vectors.forEach((vector, j) => {
   const [x, y] = place(vector);
@@ -36,8 +39,6 @@ vectors.forEach((vector, j) => {
       state.vectors = vectors;
     } });
 });
-ui.circle(...place(mixed), 15, { fill: "none", stroke: "orange", "stroke-width": 3,
-  "pointer-events": "none" });  // where it lands: above what stands there
 const from = narrow ? 0 : side + 30, below = narrow ? side + 10 : 0;
 ui.text(from, below + 16, `weights of x${state.asks + 1}`, { "font-weight": 600 });
 ui.bars(weights, { x: from, y: below + 34, w: ui.width - from - 4,
