@@ -98,13 +98,14 @@ def figure(rows: list[Row]) -> str:
         parts.append(text(across(tick), bottom + 16, f"{tick:g}", "muted", where))
     for index, row in enumerate(shown):
         parts += one(row, LINE * index)
-    says = "cost at the largest size, ours / theirs; others below; upright: the target"
+    says = "dot: what ours costs, divided by what theirs does; upright line: the target"
     parts.append(text(LEFT, bottom + 36, says, "muted"))
     label = html.escape(alternative(shown))
     svg = (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 44}" '
         f'width="{WIDTH}" height="{bottom + 44}" role="img" aria-label="{label}" '
-        'font-size="12" style="max-width:100%;height:auto">'
+        'font-size="12" style="max-width:100%;height:auto;'
+        'font-family:var(--course-sans, sans-serif)">'
     )
     card = (
         f'<div class="course-figure" style="background:{colour("surface")};'

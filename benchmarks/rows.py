@@ -26,6 +26,9 @@ AREAS = {
 }
 
 
+UNITS = {"times": "ratio", "nats": "difference", "exponent": "exponent"}
+
+
 @dataclass(frozen=True)
 class Row:
     """One comparison: what, at which size, against whom, with which result."""
@@ -198,7 +201,8 @@ def markdown(rows: list[Row]) -> str:
         mine = [row for row in rows if row.area == area]
         if not mine:
             continue
-        text += [f"### {title}", "", "| ratio | target | what |"]
+        (unit, *_) = {row.unit for row in mine}
+        text += [f"### {title}", "", f"| {UNITS[unit]} | target | what |"]
         text += ["|---|---|---|"]
         text += ["| " + " | ".join(page_cells(row)) + " |" for row in mine]
         notes = dict.fromkeys(row.note for row in mine if row.note)

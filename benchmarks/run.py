@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Callable
 
-os.environ.setdefault("KINETO_LOG_LEVEL", "5")  # nothing of the profiler's own
+os.environ.setdefault("KINETO_LOG_LEVEL", "6")  # nothing of the profiler's own
 
 import torch
 

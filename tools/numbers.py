@@ -120,6 +120,8 @@ def with_links(page: str, name: str, chapters: Iterable[str]) -> str:
             return found[0] if page is None else f'<a href="{anchor}">{together}</a>'
         if not re.match(r"[Cc]hapters", found[0]):
             return chapter(found[0], found[0][-2:])
+        named = set(re.findall(r"\d\d", found[0]))
+        linked.difference_update(named - linked and named - {own})  # all, or none
         return re.sub(r"\d\d", lambda m: chapter(m[0], m[0]), found[0])
 
     def text(found: re.Match[str]) -> str:

@@ -41,12 +41,12 @@ ui.line(x(state.n), top, x(state.n), top + tall, { stroke: "ink" });
   ui.circle(x(state.n), y(cost(name, state.n)), 5, { fill: colours[i] });
 });
 ui.text(left, top + tall + 18, `n = ${lengths[0]}`, { fill: "muted" });
-ui.text(left + wide, top + tall + 18, `n = ${last}`,
+ui.text(left + wide, top + tall + 18, `n = ${last.toLocaleString("en-US")}`,
   { "text-anchor": "end", fill: "muted" });
 
 // the key, with the values at the chosen n
 const below = top + tall + 46;
-ui.text(0, below, `${state.quantity} at n = ${state.n}`, { "font-weight": 600 });
+ui.text(0, below, `${state.quantity} at n = ${state.n.toLocaleString("en-US")}`, { "font-weight": 600 });
 names.forEach((name, i) => {
   const row = below + 24 + 22 * i;
   ui.line(0, row - 4, 26, row - 4, { stroke: colours[i], "stroke-width": 3,
@@ -69,5 +69,5 @@ const words = {
   generation: `The key-value cache is ${times(fused, gru)} the state of the GRU or the `
     + "state-space layer: 2n numbers for every one of theirs. Only the cache grows.",
 }[kind];
-ui.say(`n = ${state.n}, d = ${state.d}, ${state.layers} layer${state.layers > 1 ? "s" : ""}, `
+ui.say(`n = ${state.n.toLocaleString("en-US")}, d = ${state.d}, ${state.layers} layer${state.layers > 1 ? "s" : ""}, `
   + `${state.numbers}, one sequence. ${words}`);
