@@ -202,25 +202,19 @@ def progress_text(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
 
 def progress_html(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
     """Draw the progress of a chapter: a bar for each question, filled as earned."""
-    text = progress_text(chapter, rows)
-    first, *_, last = text.splitlines()
-    height, width, left = 26, 180, 46
-    bars = []
-    for i, (name, title, points, full) in enumerate(rows):
-        y, filled = i * height + 5, width * points / full
-        bars.append(
-            f'<text x="0" y="{y + 12}">{name}</text>'
-            f'<rect x="{left}" y="{y}" width="{width}" height="16" rx="3" fill="none" '
-            'stroke="currentColor" stroke-opacity="0.55"/>'
-            f'<rect x="{left}" y="{y}" width="{filled:.0f}" height="16" rx="3" '
-            f'fill="{colour(points, full)}"/>'
-            f'<text x="{left + width + 8}" y="{y + 12}">{points}/{full} '
-            f"{html.escape(title)}</text>"
-        )
+    first, *_, last = progress_text(chapter, rows).splitlines()
+    frame = "flex:none;width:9rem;height:1rem;border:1px solid;border-radius:3px"
+    line = "display:flex;flex-wrap:wrap;gap:0 .6rem;align-items:center;margin:.35rem 0"
+    bars = [
+        f'<li style="{line}"><span style="width:2.6rem">{name}</span>'
+        f'<span aria-hidden="true" style="{frame}"><span style="display:block;'
+        f'height:100%;width:{points / full:.0%};background:{colour(points, full)}">'
+        f'</span></span><span style="flex:1 1 12rem">{points}/{full} '
+        f"{html.escape(title)}</span></li>"
+        for name, title, points, full in rows
+    ]
     return (
         f'<figure style="margin: 0"><figcaption><strong>{first}</strong></figcaption>'
-        f'<svg role="img" aria-label="{html.escape(text, quote=True)}" '
-        f'viewBox="0 0 560 {len(rows) * height}" style="max-width: 560px; width: 100%" '
-        f'font-size="13" font-family="sans-serif" fill="currentColor">{"".join(bars)}'
-        f"</svg><p>{html.escape(last.strip())}</p></figure>"
+        f'<ul style="list-style:none;margin:0;padding:0">{"".join(bars)}</ul>'
+        f"<p>{html.escape(last.strip())}</p></figure>"
     )

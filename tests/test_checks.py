@@ -15,7 +15,14 @@ import torch
 import torch.nn.functional as F
 
 from course_utils.attention import attention as library_attention
-from course_utils.checks import PROGRESS_FILE, as_html, check, progress, verdict
+from course_utils.checks import (
+    PROGRESS_FILE,
+    as_html,
+    check,
+    progress,
+    progress_html,
+    verdict,
+)
 from course_utils.judging import judge
 from course_utils.questions import Mistake, Output, Part, Question
 
@@ -370,6 +377,15 @@ def test_progress_is_kept_between_runs_and_says_what_comes_next(tmp_path, capsys
     assert "06.1 ████  4/4" in said
     assert "06.5 ██░   2/3" in said
     assert "next: 06.2" in said
+
+
+def test_progress_is_drawn_in_words_that_wrap_and_bars_filled_as_earned():
+    rows = [("06.1", "Scaled <dot>", 1, 4), ("06.2", "Done", 3, 3)]
+    page = progress_html("06", rows)
+    assert "<svg" not in page
+    assert "1/4 Scaled &lt;dot&gt;" in page
+    assert re.findall(r"width:(\d+)%", page) == ["25", "100"]
+    assert "next: 06.1" in page
 
 
 def test_progress_follows_the_newest_answer(capsys):
