@@ -7,6 +7,7 @@ translates (`forward(source, target_in)`, `start`, `step`, as in `rnn` and
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -184,6 +185,26 @@ def translate(model: nn.Module, pairs: Sequence[Pair], task: Task) -> list[list[
         PAD,
     ).tokens
     return [task.target_vocabulary.decode(row) for row in tokens.tolist()]
+
+
+def typed(text: str, vocabulary: Vocabulary) -> list[str]:
+    """Split what somebody typed into words, all of which the vocabulary must know.
+
+    Used in chapters 03 and 12.
+    """
+    words = re.findall(r"[\w'’]+|[^\w\s]", text.lower())
+    known = ", ".join(vocabulary.tokens[4:16])
+    if not words:
+        raise ValueError(
+            f"nothing was typed; write a sentence of words such as {known}."
+        )
+    strange = [word for word in words if word not in vocabulary]
+    if strange:
+        raise ValueError(
+            f"the model has never read {', '.join(strange)}; it knows "
+            f"{len(vocabulary) - 4} words, such as {known}."
+        )
+    return words
 
 
 def score_by_length(
