@@ -39,15 +39,23 @@ def ask(
     }
     said = ipywidgets.Output()
 
+    problems: list[Exception] = []
+
     def respond(change: Any = None) -> None:
         said.clear_output(wait=True)
-        with said:
+        with said:  # which shows an error and goes on, so that the first is kept
             try:
                 answer(box.value, **{name: menu.value for name, menu in menus.items()})
-            except ValueError as error:
-                print(error)
+            except Exception as error:
+                problems.append(error)
+                if isinstance(error, ValueError) and change is not None:
+                    print(error)
+                else:
+                    raise
 
     for control in (box, *menus.values()):
         control.observe(respond, names="value")
     respond()
+    if problems:  # the first example is the author's, and has to be answered
+        raise problems[0]
     return ipywidgets.VBox([box, *menus.values(), said])

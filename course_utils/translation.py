@@ -192,12 +192,11 @@ def typed(text: str, vocabulary: Vocabulary) -> list[str]:
 
     Used in chapters 03 and 12.
     """
-    words = re.findall(r"[\w'’]+|[^\w\s]", text.lower())
-    known = ", ".join(vocabulary.tokens[4:16])
+    words = re.findall(r"[\w'’]+|[^\w\s]", text)
+    known = ", ".join(vocabulary.tokens[4::16])
     if not words:
-        raise ValueError(
-            f"nothing was typed; write a sentence of words such as {known}."
-        )
+        raise ValueError(f"nothing was typed; write words such as {known}.")
+    words = [word if word in vocabulary else word.lower() for word in words]
     strange = [word for word in words if word not in vocabulary]
     if strange:
         raise ValueError(
