@@ -431,6 +431,27 @@ def test_the_site_shows_the_run_that_nbval_checked(project: Path) -> None:
     assert "quince" in result.read_text()
 
 
+LIVE_WIDGET = (
+    "from IPython.display import display\n"
+    "view = {'application/vnd.jupyter.widget-view+json': {'model_id': 'a'}}\n"
+    "display(view, raw=True)"
+)
+
+
+@pytest.mark.slow
+def test_a_live_widget_that_the_site_leaves_out_costs_no_second_run(
+    project: Path,
+) -> None:
+    path = project / "book" / "fruit.ipynb"
+    write_notebook(path, SHOWS_FRUIT, LIVE_WIDGET)
+    notebook = nbformat.read(path, 4)
+    notebook.cells[-1].metadata.tags = ["remove-cell"]
+    nbformat.write(notebook, path)
+    status, said = nbval(project)
+    assert status == 0, said
+    assert executed(build(project, "execute")[1]) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "sources",
@@ -441,14 +462,7 @@ def test_the_site_shows_the_run_that_nbval_checked(project: Path) -> None:
             ("open('../course_utils/basket.py', 'a').write('# new')",),
             id="the package changes while it runs",
         ),
-        pytest.param(
-            (
-                "from IPython.display import display\n"
-                "view = {'application/vnd.jupyter.widget-view+json': {'model_id': 'a'}}"
-                "\ndisplay(view, raw=True)",
-            ),
-            id="a live widget",
-        ),
+        pytest.param((LIVE_WIDGET,), id="a live widget"),
     ],
 )
 def test_a_run_that_can_not_be_shown_is_not_kept(

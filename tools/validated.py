@@ -3,8 +3,9 @@
 nbval executes every notebook, cell by cell, and the site needs the executed notebooks.
 Loaded with `-p tools.validated`, this keeps what nbval ran as `tools.execute` would
 have kept it, so that one execution serves both. A notebook is kept when all of its
-cells passed and nothing it was made from changed meanwhile. One with a live widget is
-not, since nbval drops a widget's state: the build executes it again.
+cells passed and nothing it was made from changed meanwhile. One that shows a live widget
+is not, since nbval drops a widget's state: the build executes it again. (What the site
+leaves out may hold one.)
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile
 from tools.build import page_notebooks
 from tools.dependencies import code_cells, inputs
 from tools.execute import Outcome, keep
-from tools.files import read
+from tools.files import read, tags
 
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -53,7 +54,8 @@ class Run:
                 output.execution_count = count
         self.outcome.cell_seconds.append(seconds)
         self.outcome.seconds += seconds
-        live = any(WIDGET in o.get("data", {}) for c in cells for o in c.outputs)
+        shown = [cell for cell in cells if "remove-cell" not in tags(cell)]
+        live = any(WIDGET in o.get("data", {}) for c in shown for o in c.outputs)
         if done + 1 < len(cells) or live:
             return
         if inputs(read(self.path), self.root) == self.made_from:
