@@ -3,9 +3,9 @@
 nbval executes every notebook, cell by cell, and the site needs the executed notebooks.
 Loaded with `-p tools.validated`, this keeps what nbval ran as `tools.execute` would
 have kept it, so that one execution serves both. A notebook is kept when all of its
-cells passed and nothing it was made from changed meanwhile. One that shows a live widget
-is not, since nbval drops a widget's state: the build executes it again. (What the site
-leaves out may hold one.)
+cells passed and nothing it was made from changed meanwhile. One that shows a live
+widget is not, since nbval drops a widget's state: the build executes it again. (What
+the site leaves out may hold one.)
 """
 
 from __future__ import annotations
