@@ -14,7 +14,7 @@ from nbformat.v4 import new_code_cell, new_notebook, new_output
 
 from tools import exercises
 from tools.exercises import SolutionError, check, cut, exercise_of, generate
-from tools.files import dumps, parse, read
+from tools.files import ROOT, dumps, parse, read
 from tools.notebooks import canonical
 
 BEGIN, END = "### BEGIN SOLUTION", "### END SOLUTION"
@@ -351,3 +351,9 @@ def test_the_command_says_what_is_wrong_and_fails(root, monkeypatch, capsys):
     assert "run `python -m tools.exercises generate`" in capsys.readouterr().out
     generate(root)
     assert exercises.main(["check"]) == 0
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "exercises").glob("*.ipynb")))
+def test_an_exercise_shows_how_far_one_is_in_its_own_chapter(path):
+    shown = [c.source for c in read(path).cells if c.source.startswith("progress(")]
+    assert shown == [f'progress("{path.name[:2]}")']

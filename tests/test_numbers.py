@@ -97,6 +97,7 @@ def test_a_chapter_is_linked_where_it_is_named_first():
         '<p>chapter 99, chapter 6</p><a href="x"></a>',
         "<code>chapter 07</code>",
         "<h2>After chapter 07</h2>",
+        "<figure><figcaption>Chapter 07: 0 of 4 points</figcaption></figure>",
         "<svg><text>chapter 07</text></svg>",
         '<p title="chapter 07">text</p>',
         "<script>'chapter 07'</script>",

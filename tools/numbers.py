@@ -27,7 +27,9 @@ FIGURE = re.compile(
 THEOREM = re.compile(r"<p>(<strong>Theorem (\d\d)\.(\d+))\b")
 # A run of text, or what is passed over: a theorem's own name, other tags, and what may
 # hold no link of ours.
-NO_LINKS = "a|code|pre|svg|script|style|button|title|h[1-6]|mjx-container|details"
+NO_LINKS = (
+    "a|code|pre|svg|script|style|button|title|h[1-6]|figure|mjx-container|details"
+)
 TEXT = re.compile(
     rf"{THEOREM.pattern}|<(?P<no>{NO_LINKS})\b.*?</(?P=no)>|<[^>]*>|(?P<text>[^<]+)",
     re.S,
