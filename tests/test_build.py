@@ -15,7 +15,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from tools.build import page_sources
+from tools.build import page_sources, with_outputs
 from tools.check import counted
 from tools.dependencies import as_python, inputs, modules_used
 from tools.files import ROOT
@@ -429,6 +429,15 @@ def test_the_site_shows_the_run_that_nbval_checked(project: Path) -> None:
     (project / "course_utils" / "basket.py").write_text('NAME = "quince"\n')
     assert executed(build(project, "execute")[1]) == 1
     assert "quince" in result.read_text()
+
+
+def test_a_page_carries_no_state_of_live_widgets() -> None:
+    source, result = (new_notebook(cells=[new_code_cell("1")]) for _ in range(2))
+    result.metadata["widgets"] = {"state": {}}
+    result.cells[0].execution_count = 3
+    page = with_outputs(source, result)
+    assert page.cells[0].execution_count == 3
+    assert "widgets" not in page.metadata
 
 
 LIVE_WIDGET = (

@@ -75,11 +75,13 @@ def page_notebooks(root: Path) -> list[Path]:
 
 
 def with_outputs(source: NotebookNode, result: NotebookNode) -> NotebookNode:
-    """The notebook as it is now, with the outputs of its execution."""
+    """The notebook as it is now, with the outputs of its execution.
+
+    The state of live widgets stays behind: a page has no kernel to ask, and would load
+    their scripts from elsewhere.
+    """
     for cell, ran in zip(code_cells(source), code_cells(result), strict=True):
         cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
-    if "widgets" in result.metadata:
-        source.metadata["widgets"] = result.metadata["widgets"]
     source.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
     return source
 
