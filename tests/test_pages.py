@@ -15,7 +15,6 @@ from tools.browser import LAUNCH, chromium
 from tools.files import ROOT
 from tools.mathematics import SVG, _engine, one_path, typeset
 from tools.pages import (
-    HOW_TO_ANSWER,
     ICON_RULES,
     TAB_STOPS,
     in_the_package,
@@ -342,8 +341,3 @@ def button_widget() -> str:
     return widget(
         "press", "Press", [button("go", "Go")], script="", alt="A button to be pressed."
     ).html
-
-
-def test_an_exercise_on_the_site_says_where_it_can_be_answered():
-    assert "Colab" in HOW_TO_ANSWER
-    assert "make lab" in HOW_TO_ANSWER

@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Locator, Page, expect, sync_playwright
 from course_utils.interactive import COLOURS_DARK
 from course_utils.plots import COLOURS
 from tools.browser import DRAWN, LAUNCH, chromium, served
+from tools.pages import HOW_TO_ANSWER
 
 ROOT = Path(__file__).resolve().parents[1]
 SITE = Path(os.environ.get("COURSE_SITE", ROOT / "_build" / "html")).resolve()
@@ -405,6 +406,13 @@ def test_notebook_pages_and_only_they_open_in_colab(name):
     expected = f"{colab}/{home}/blob/{repository['branch']}/{notebook}"
     found = [x for x in links_of(SITE / name).links if x.startswith(colab)]
     assert found == ([expected] if source.is_file() else [])
+
+
+@browser_test
+@every_page
+def test_exercises_and_only_they_say_where_they_can_be_answered(name):
+    said = HOW_TO_ANSWER.strip() in (SITE / name).read_text("utf-8")
+    assert said == name.startswith("exercises/")
 
 
 def test_the_sites_colours_are_those_of_the_figures():
