@@ -6,7 +6,7 @@ SEEDS ?= 1 2 3
 RUN = $(VENV)/bin/python -m
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-colab book test quick seeds serve pdf lighthouse lab bench links notebooks clean
+.PHONY: help setup setup-colab book test quick seeds doubt experiments serve pdf lighthouse lab bench links lock notebooks clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -E 's/:.*## /\t/' | \
@@ -21,7 +21,8 @@ setup: ## make .venv and install the exact pins (done by the others when needed)
 		! $(VENV)/bin/python -c '' 2>/dev/null; then \
 		set -e; \
 		rm -f $(VENV)/.installed; \
-		echo "installing into $(VENV): some minutes, PyTorch alone is 200 MB"; \
+		echo "installing into $(VENV): some minutes. On Linux PyTorch comes with its" \
+		"GPU libraries, 2.7 GB; the README says how to get the 200 MB without."; \
 		$(VENV)/bin/python -c '' 2>/dev/null || $(PYTHON) -m venv --clear $(VENV); \
 		$(RUN) pip install -q -r requirements.txt; \
 		$(RUN) pip install -q --no-deps -e .; \
@@ -44,17 +45,25 @@ quick: setup ## lint, types and the quick tests: what needs no notebook
 seeds: setup ## execute all notebooks with other seeds: make seeds SEEDS="1 2 3"
 	@$(RUN) tools.build seeds $(SEEDS)
 
+doubt: setup ## make each claim false and see its assertion fail (ARGS=06, --list, --changed)
+	@$(RUN) tools.doubts $(ARGS)
+
+experiments: setup ## measure what long experiments lack, an hour or so (ARGS=06, --list)
+	@$(RUN) tools.experiments $(ARGS)
+
 serve: setup ## show the built site at http://127.0.0.1:8000/ (PORT=…)
 	@$(RUN) tools.build serve --port $(PORT)
 
 pdf: book ## the whole book as one PDF, _build/course.pdf (needs Chromium)
-	@$(RUN) tools.pdf
+	@$(RUN) tools.site.pdf
 
 lighthouse: book ## marks for speed and accessibility (needs npm and Chromium)
-	@$(RUN) tools.lighthouse
+	@$(RUN) tools.site.lighthouse
 
 lab: setup ## open the notebooks in JupyterLab
-	@$(RUN) jupyter lab book
+	@mkdir -p $(VENV)/share/jupyter/lab/settings
+	@cp tools/lab_overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
+	@$(RUN) jupyter lab --LabApp.default_url='/lab/tree/book/start.md'
 
 bench: book ## measure the code against others' designs: twenty minutes (ARGS=--quick: two)
 	@$(RUN) benchmarks.run $(ARGS)
@@ -62,9 +71,13 @@ bench: book ## measure the code against others' designs: twenty minutes (ARGS=--
 links: setup ## try every link that leaves the site
 	@$(RUN) tools.build links
 
+lock: setup ## write requirements.txt from the extras of pyproject.toml (ARGS=--upgrade)
+	@$(RUN) pip install -q "uv>=0.8"
+	@$(RUN) tools.lock $(ARGS)
+
 notebooks: setup ## normalise the notebooks, make the exercises from the solutions
 	@$(RUN) tools.notebooks stamp
-	@$(RUN) tools.exercises generate
+	@$(RUN) tools.notebooks.exercises generate
 
 clean: ## delete everything that was built; .venv stays
 	rm -rf _build .pytest_cache .mypy_cache .ruff_cache .hypothesis

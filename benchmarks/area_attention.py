@@ -6,12 +6,12 @@ from functools import partial
 
 import torch
 
+from benchmarks.baseline_attention import PEERS, Naive, same_weights
 from benchmarks.memory import peak_bytes
-from benchmarks.peer_attention import PEERS, Naive, same_weights
-from benchmarks.rows import Row, made
+from benchmarks.results import Row, made
 from benchmarks.tasks import ForwardBackward, Plan, Task
 from benchmarks.timing import Ratio, ratio_of
-from course_utils.attention import MultiHeadAttention
+from course_utils.models.attention import MultiHeadAttention
 
 AREA = "attention"
 WIDTH, HEADS = 256, 4

@@ -17,11 +17,11 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from benchmarks.rows import Row, made
+from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task
 from benchmarks.timing import Ratio
-from tools.execute import BOOK_BUDGET, CHAPTER_BUDGET, KEPT
-from tools.files import ROOT, read
+from tools.notebooks.execute import BOOK_BUDGET, CHAPTER_BUDGET, KEPT
+from tools.notebooks.io import ROOT, read
 
 AREA = "course"
 PAGE_LIMIT = 400_000  # bytes of a first visit, gzipped, as in the site's tests

@@ -8,11 +8,11 @@ from typing import Any, cast
 
 import torch
 
-from benchmarks.peer_gpt import ConcatenatingCache, PlainGPT, same_weights
-from benchmarks.rows import Row, made
+from benchmarks.baseline_gpt import ConcatenatingCache, PlainGPT, same_weights
+from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task
 from benchmarks.timing import Work, ratio_of
-from course_utils.transformer import GPT
+from course_utils.models.transformer import GPT
 
 AREA = "generation"
 N_TOKENS, WIDTH, HEADS, LAYERS, MAX_LENGTH = 107, 384, 6, 6, 1152

@@ -7,13 +7,14 @@ from typing import NamedTuple
 
 import torch
 import torch.nn.functional as F
+from torch import Tensor
 
-from benchmarks.peer_gpt import PlainGPT, plain_adamw
-from benchmarks.rows import Row, made
+from benchmarks.baseline_gpt import PlainGPT, plain_adamw
+from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task, training_step
 from benchmarks.timing import Work, ratio_of
-from course_utils.training import adamw
-from course_utils.transformer import GPT
+from course_utils.models.transformer import GPT
+from course_utils.training.loop import adamw
 
 AREA = "gpt"
 N_TOKENS = 107
@@ -63,6 +64,11 @@ def operations(size: Size) -> int:
     return 2 * 3 * tokens * matrices + 2 * 6 * tokens * pairs
 
 
+def loss_of(plain: PlainGPT, tokens: Tensor, following: Tensor) -> Tensor:
+    """The cross-entropy of the next tokens under nanoGPT's design."""
+    return F.cross_entropy(plain(tokens).flatten(0, 1), following)
+
+
 def works(size: Size) -> dict[str, Work]:
     """Our step, nanoGPT's, and the product of two large matrices."""
     torch.manual_seed(0)
@@ -83,7 +89,7 @@ def works(size: Size) -> dict[str, Work]:
         optimisers[name] = plain_adamw(plain, 1e-4)
         found[name] = training_step(
             plain,
-            lambda plain=plain: F.cross_entropy(plain(read).flatten(0, 1), following),
+            partial(loss_of, plain, read, following),
             optimisers[name],
         )
     for name, optimiser in optimisers.items():  # with the gradients of the last step

@@ -21,10 +21,10 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.memory import peak_bytes
-from benchmarks.rows import Row, made
+from benchmarks.results import Row, made
 from benchmarks.tasks import ForwardBackward, Plan, Task
 from benchmarks.timing import Ratio, summary
-from course_utils.attention import MultiHeadAttention
+from course_utils.models.attention import MultiHeadAttention
 
 AREA = "growth"
 WIDTH, HEADS = 64, 4
@@ -70,8 +70,8 @@ def recurrent() -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
 
 
 def from_chapter_15(name: str) -> tuple[nn.Module, Callable[[Tensor], Tensor]]:
-    """A layer of `course_utils.recurrences`."""
-    from course_utils import recurrences
+    """A layer of `course_utils.models.recurrences`."""
+    from course_utils.models import recurrences
 
     layer = getattr(recurrences, name)(WIDTH)
     return layer, layer
@@ -83,7 +83,7 @@ LAYERS: dict[str, tuple[Callable, int, int]] = {
     "attention, one fused kernel": (partial(attention, False), 2, 1),
     "recurrent network (GRU)": (recurrent, 1, 1),
 }
-if importlib.util.find_spec("course_utils.recurrences") is not None:
+if importlib.util.find_spec("course_utils.models.recurrences") is not None:
     LAYERS["convolution"] = (partial(from_chapter_15, "CausalConvolution"), 1, 1)
     LAYERS["state space"] = (partial(from_chapter_15, "StateSpace"), 1, 1)
 

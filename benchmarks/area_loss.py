@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 
 from benchmarks.recipes import encoded, ours, published, race, score, texts
-from benchmarks.rows import Row, made
+from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task
 from benchmarks.timing import summary
 

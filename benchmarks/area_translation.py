@@ -13,18 +13,18 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from benchmarks.peer_translation import (
+from benchmarks.baseline_translation import (
     LibraryTransformer,
     StepwiseBahdanau,
     same_transformer,
 )
-from benchmarks.rows import Row, made
+from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task, training_step
 from benchmarks.timing import Work, ratio_of
-from course_utils.rnn import Seq2SeqAttention
-from course_utils.training import adamw
-from course_utils.transformer import Transformer
-from course_utils.translation import translation_loss
+from course_utils.models.rnn import Seq2SeqAttention
+from course_utils.models.transformer import Transformer
+from course_utils.tasks.translation import translation_loss
+from course_utils.training.loop import adamw
 
 BATCH, LONGEST = 64, 24
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import html
 import math
 
-from benchmarks.rows import AREAS, Row, number
-from course_utils.plots import COLOURS
+from benchmarks.results import AREAS, Row, number
+from course_utils.display.figures import COLOURS, figure_html
 
 WIDTH, LEFT, RIGHT, LINE = 576, 8, 560, 40
 LOW, HIGH = 0.01, 2.0
@@ -98,17 +98,15 @@ def figure(rows: list[Row]) -> str:
         parts.append(text(across(tick), bottom + 16, f"{tick:g}", "muted", where))
     for index, row in enumerate(shown):
         parts += one(row, LINE * index)
-    says = "dot: what ours costs, divided by what theirs does; upright line: the target"
-    parts.append(text(LEFT, bottom + 36, says, "muted"))
     label = html.escape(alternative(shown))
     svg = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 44}" '
-        f'width="{WIDTH}" height="{bottom + 44}" role="img" aria-label="{label}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {bottom + 24}" '
+        f'width="{WIDTH}" height="{bottom + 24}" role="img" aria-label="{label}" '
         'font-size="12" style="max-width:100%;height:auto;'
         'font-family:var(--course-sans, sans-serif)">'
     )
-    card = (
-        f'<div class="course-figure" style="background:{colour("surface")};'
-        'border-radius:6px;padding:.6rem;width:fit-content;max-width:100%">'
+    caption = (
+        "A dot is what ours costs, divided by what theirs does, and the bar around it "
+        "the spread of the runs; the short upright line is the target."
     )
-    return "\n".join([card, svg, *parts, "</svg>", "</div>"])
+    return figure_html("\n".join([svg, *parts, "</svg>"]), caption)

@@ -15,12 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from course_utils import examiner, grading
-from tools.exercises import exercise_of
-from tools.files import ROOT, dumps, read
+from course_utils.grading.classroom import cli, submission_grader
+from tools.notebooks.exercises import exercise_of
+from tools.notebooks.io import ROOT, dumps, read
 
 NAME = "06_queries_keys_values"
-usual = examiner.converse
+usual = submission_grader.converse
 spent: list[float] = []
 
 
@@ -38,7 +38,7 @@ def main() -> None:
     given = options.parse_args()
     solution = read(ROOT / "solutions" / f"{NAME}.ipynb")
     texts = [dumps(solution), dumps(exercise_of(solution))]
-    vars(examiner)["converse"] = counted
+    vars(submission_grader)["converse"] = counted
     with tempfile.TemporaryDirectory() as folder:
         for i in range(given.submissions):
             path = Path(folder, "in", f"student{i:03}", f"{NAME}.ipynb")
@@ -47,7 +47,7 @@ def main() -> None:
         began, used = time.monotonic(), time.process_time()
         where = [str(Path(folder, "in")), "--out", str(Path(folder, "grades.csv"))]
         settings = ["--seed", "benchmark", "--quiet", "--jobs", str(given.jobs)]
-        grading.main(["grade", *where, *settings])
+        cli.main(["grade", *where, *settings])
         clock = (time.monotonic() - began) / given.submissions
         used = time.process_time() - used
         processor = (sum(spent) + used) / given.submissions

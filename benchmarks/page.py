@@ -6,8 +6,8 @@ import re
 from pathlib import Path
 
 from benchmarks.figure import figure
-from benchmarks.rows import Row, markdown
-from tools.files import ROOT, write_text
+from benchmarks.results import Row, markdown
+from tools.notebooks.io import ROOT, write_text
 
 PAGE = ROOT / "book" / "performance.md"
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"

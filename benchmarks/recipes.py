@@ -13,16 +13,17 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.peer_gpt import PlainGPT, plain_adamw
-from course_utils.data import Split, Vocabulary, pydoc_text, split_blocks
-from course_utils.muon import Muon, block_matrices
-from course_utils.sequences import consecutive_windows, random_windows
-from course_utils.transformer import GPT
+from benchmarks.baseline_gpt import PlainGPT, plain_adamw
+from benchmarks.muon import Muon, block_matrices
+from course_utils.data.corpus import Split, Vocabulary, pydoc_text, split_blocks
+from course_utils.data.sequences import consecutive_windows, random_windows
+from course_utils.models.transformer import GPT
 
 WINDOW = 64  # characters that a prediction may see, in training and in scoring
 WIDTH, HEADS, LAYERS = 128, 4, 4
@@ -110,7 +111,8 @@ def ours(
     fused, single = block_matrices(model.blocks)
     taken = {id(p) for p in fused + single}
     rest = [p for p in model.parameters() if id(p) not in taken]
-    matrices = Muon([{"params": fused, "parts": 3}, {"params": single}], lr=muon)
+    groups: list[dict[str, Any]] = [{"params": fused, "parts": 3}, {"params": single}]
+    matrices = Muon(groups, lr=muon)
     others = torch.optim.AdamW(
         rest, lr=adam, betas=(0.9, 0.99), weight_decay=0.0, fused=True
     )

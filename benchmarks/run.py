@@ -30,9 +30,9 @@ from benchmarks import (
     area_translation,
 )
 from benchmarks.page import write_page
-from benchmarks.rows import AREAS, Row, load, merged, missed, save, slower, table
+from benchmarks.results import AREAS, Row, load, merged, missed, save, slower, table
 from benchmarks.tasks import Plan, Task
-from course_utils.progress import Progress
+from course_utils.training.progress import Progress
 
 TASKS: dict[str, Callable[[Plan], list[Task]]] = {
     "attention": area_attention.tasks,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
-from benchmarks.rows import Row
+from benchmarks.results import Row
 from benchmarks.timing import LEAST, Work, interleaved
 
 
@@ -22,7 +22,7 @@ class Plan:
     least: float = LEAST
     advance: Callable[[float], None] = lambda share: None
 
-    def times(self, works: dict[str, Work], more: int = 1) -> dict[str, list[float]]:
+    def times(self, works: Mapping[str, Work], more: int = 1) -> dict[str, list[float]]:
         """Time some works in turns, `more` times the rounds; keep the bar moving."""
         done, rounds = 0, more * self.rounds
 

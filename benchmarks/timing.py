@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 Work = Callable[[], Any]
@@ -47,7 +47,7 @@ def repeats_for(work: Work, least: float = LEAST) -> int:
 
 
 def interleaved(
-    works: dict[str, Work],
+    works: Mapping[str, Work],
     rounds: int,
     least: float = LEAST,
     tick: Callable[[], None] = lambda: None,

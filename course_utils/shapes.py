@@ -151,6 +151,40 @@ def require_sequence(x: Tensor, d_model: int, name: str = "x") -> None:
         )
 
 
+def require_source(source: Tensor, pad: int) -> None:
+    """Refuse what is no batch of sentences, and padding before the end of one.
+
+    The ids are looked at on a CPU alone: a GPU would have to wait for the answer.
+    Used in chapter 02.
+    """
+    if source.dim() != 2 or source.shape[1] == 0:
+        raise ValueError(
+            f"source has shape {shape_of(source)}, expected (batch, source) token "
+            "ids with at least one token."
+        )
+    real = source != pad
+    if source.device.type == "cpu" and (real[:, 1:] & ~real[:, :-1]).any():
+        raise ValueError(
+            f"source has padding (id {pad}) before a token, expected it at the end of "
+            "a sentence alone, where `pad_batch` puts it: what is read first counts."
+        )
+
+
+def require_real(x: Tensor, lengths: Tensor) -> None:
+    """Refuse lengths that are not one for each sequence, or (on a CPU) too long."""
+    if x.dim() != 3 or lengths.shape != x.shape[:1]:
+        raise ValueError(
+            f"x has shape {shape_of(x)} and lengths {shape_of(lengths)}, expected "
+            "(batch, token, d) and one length for each sequence, (batch,)."
+        )
+    wrong = (lengths < 0) | (lengths > x.shape[1])
+    if wrong.device.type == "cpu" and wrong.any():
+        raise ValueError(
+            f"lengths is {lengths.tolist()!s:.60}, expected whole numbers from 0 to "
+            f"the {x.shape[1]} tokens of x."
+        )
+
+
 def require_heads(width: int, n_heads: int, parts: int = 1) -> None:
     """Refuse numbers of heads (and of parts) into which a width can't be cut."""
     for name, count in (("n_heads", n_heads), ("parts", parts)):
@@ -162,3 +196,10 @@ def require_heads(width: int, n_heads: int, parts: int = 1) -> None:
             f"a width of {width} does not divide into {cut} of equal width; choose "
             "n_heads among its divisors."
         )
+
+
+def require_sizes(**sizes: int) -> None:
+    """Refuse sizes that are not whole numbers from 1, naming the first of them."""
+    for name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise ValueError(f"{name} is {size!r}, expected a whole number from 1.")

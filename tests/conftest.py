@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.browser import chromium
+from tools.site.browser import chromium
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -28,14 +28,6 @@ def missing(item: pytest.Item) -> str:
     if item.get_closest_marker("colab") and not colab.is_file():
         return "there is no environment with Colab's versions (make setup-colab)"
     return ""
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave the wrong answers of all questions, a thousand and more, to `make test`."""
-    for item in items:
-        if item.path.name.endswith("_questions.py"):
-            item.add_marker(pytest.mark.slow)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

@@ -21,38 +21,34 @@ HERE = Path(find_spec("course_utils").origin).parent
 # the shapes.
 STATING = [
     path
-    for path in sorted(HERE.glob("*.py"))
-    if "[Tensor, " in path.read_text() and path.stem not in ("sequences", "shapes")
+    for path in sorted(HERE.rglob("*.py"))
+    if "[Tensor, " in path.read_text("utf-8")
+    if path.stem not in ("sequences", "shapes") and path.parent.name != "widgets"
 ]
-names = [f"course_utils.{path.stem}" for path in STATING]
+names = [
+    ".".join(path.relative_to(HERE.parent).with_suffix("").parts) for path in STATING
+]
 with install_import_hook(names, "beartype.beartype"):
     import torch
     import torch.nn.functional as F
 
-    from course_utils import (
+    from course_utils.data import batches
+    from course_utils.display import quantised_export
+    from course_utils.evaluation import ablation, decoding, leaks, metrics, symmetry
+    from course_utils.models import (
         attention,
-        batches,
         blocks,
-        decoding,
-        leaks,
-        metrics,
-        muon,
-        online,
-        portable,
+        online_softmax,
         positions,
         recurrences,
+        residual_variants,
         rnn,
-        scenes,
         scores,
-        surgery,
-        symmetry,
-        tasks,
-        training,
         transformer,
-        translation,
         vision,
-        wiring,
     )
+    from course_utils.tasks import scenes, synthetic, translation
+    from course_utils.training import loop
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
 SOURCE = torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]])
@@ -110,7 +106,7 @@ def call_attention() -> None:
     for need_weights in (False, True):
         module(x, causal=True, need_weights=need_weights)
         module(x, memory, mask, need_weights=need_weights)
-        module(x, module.remember(memory), mask, need_weights=need_weights)
+        module(x, module.project_memory(memory), mask, need_weights=need_weights)
 
 
 def call_positions() -> None:
@@ -127,8 +123,8 @@ def call_models() -> None:
     weights = (cell.weight_ih, cell.weight_hh, cell.bias_ih, cell.bias_hh)
     rnn.gru_step(torch.randn(2, 4), torch.randn(2, 6), *weights)
     blocks.layer_norm(torch.randn(2, 3, 4), torch.ones(4), torch.zeros(4))
-    examples = tasks.sort_tokens(4, generator, n_tokens=6, n_symbols=8)
-    wiring.profile(wiring.Sorter("post-norm", 2), *examples)
+    examples = synthetic.sort_tokens(4, generator, n_tokens=6, n_symbols=8)
+    residual_variants.profile(residual_variants.Sorter("post-norm", 2), *examples)
     translators = [
         rnn.Seq2Seq(11, 13, 5, 6),
         *(rnn.Seq2SeqAttention(11, 13, 5, 6, s) for s in ("zeros", "last")),
@@ -176,34 +172,34 @@ def call_recurrences() -> None:
         layer = recurrences.StateSpace(D_MODEL, selective)
         layer(x)
         layer.step(x[:, 0], x[:, 1])
-    online.online_softmax(x)
-    online.chunked_attention(x[:, :QUERY], x, x[..., :D_V], chunk=2)
+    online_softmax.online_softmax(x)
+    online_softmax.chunked_attention(x[:, :QUERY], x, x[..., :D_V], chunk=2)
 
 
 def call_portable() -> None:
     """Call what carries a model elsewhere, and what takes it apart."""
-    portable.dequantise(*portable.quantise(torch.randn(QUERY, KEY)))
+    quantised_export.dequantise(*quantised_export.quantise(torch.randn(QUERY, KEY)))
     small = transformer.Transformer(11, 13, D_MODEL, HEADS, 10)
-    surgery.operated(small, no_positions=["source"])(SOURCE, TARGET)
+    ablation.ablate(small, no_positions=["source"])(SOURCE, TARGET)
+    ablation.mean_contexts(small, [(SOURCE, TARGET)])
 
 
 def call_data() -> None:
     """Call every task and scene with a batch of 4, and what trains."""
-    world = tasks.slot_world(generator, width=8, n_slots=8)
-    tasks.reverse(4, generator, 5)
-    tasks.slots(4, generator, world)
-    for module in (tasks, scenes):
+    world = synthetic.slot_world(generator, width=8, n_slots=8)
+    synthetic.reverse(4, generator, 5)
+    synthetic.slots(4, generator, world)
+    for module in (synthetic, scenes):
         for function in takes_batch_and_generator(module):
             function(4, generator)
     batches.epochs(7, 3)(0)
-    training.train(
+    loop.train(
         torch.nn.Linear(3, 2),
         lambda step, generator: (torch.randn(4, 3, generator=generator),),
         lambda model, x: F.mse_loss(model(x), x[:, :2]),
         steps=2,
         progress=False,
     )
-    muon.orthogonalise(torch.randn(2, 3, 5, generator=generator))
 
 
 def takes_batch_and_generator(module: ModuleType) -> list:
@@ -237,7 +233,7 @@ def main() -> None:
         groups[name]()
     sys.setprofile(None)
     paths = {code: Path(code.co_filename) for code in codes}
-    ours = [code for code in codes if paths[code].parent == HERE]
+    ours = [code for code in codes if HERE in paths[code].parents]
     called = {f"{paths[code].stem}.{code.co_qualname}" for code in ours}
     print("checked:", *sorted(stating_shapes() & called))
     print("not called:", *sorted(stating_shapes() - called))

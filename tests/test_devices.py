@@ -12,15 +12,20 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
-from course_utils.attention import CrossAttention, MultiHeadAttention, SelfAttention
-from course_utils.blocks import DecoderBlock, EncoderBlock
-from course_utils.decoding import select_rows
-from course_utils.positions import RelativeBias, alibi, rotary, sinusoidal
-from course_utils.precision import mixed_precision
-from course_utils.rnn import GRULanguageModel, Seq2Seq, Seq2SeqAttention
-from course_utils.training import adamw, gradient
-from course_utils.transformer import GPT, Transformer
+from course_utils.evaluation.decoding import select_rows
+from course_utils.models.attention import (
+    CrossAttention,
+    MultiHeadAttention,
+    SelfAttention,
+)
+from course_utils.models.blocks import DecoderBlock, EncoderBlock
+from course_utils.models.positions import RelativeBias, alibi, rotary, sinusoidal
+from course_utils.models.rnn import GRULanguageModel, Seq2Seq, Seq2SeqAttention
+from course_utils.models.transformer import GPT, Transformer
+from course_utils.training.loop import adamw, compute_gradients
+from course_utils.training.precision import mixed_precision
 
 D, HEADS = 12, 3
 
@@ -118,7 +123,7 @@ def test_a_tensor_left_on_the_cpu_raises():
     """The check of this file can fail."""
     model = Transformer(11, 13, D, HEADS, 10).to("meta")
     model.positions = sinusoidal(256, D)
-    with pytest.raises(RuntimeError, match="device"):
+    with pytest.raises(ValueError, match="device"):
         model(*ids("meta"))
 
 
@@ -190,7 +195,7 @@ def test_the_gpu_preset_makes_a_whole_step_where_its_parameters_are():
     given = [torch.ones(128, n, dtype=torch.long, device=meta) for n in (17, 20)]
     autocast, scaler = mixed_precision("fp32", meta)
     optimiser = adamw(model, 1e-3, 0.0)
-    value, norm = gradient(
+    value, norm = compute_gradients(
         model, tuple(given), smoothed, optimiser, scaler, autocast, 1.0
     )
     scaler.step(optimiser)
@@ -229,3 +234,48 @@ def test_the_compiled_translator_takes_batches_of_other_lengths():
         wanted = torch.autograd.grad(smoothed(model, *given), model.parameters())
         made = torch.autograd.grad(smoothed(compiled, *given), model.parameters())
         torch.testing.assert_close(made, wanted)
+
+
+# ------------------------------------------------------ the GPT of chapter 13's preset
+
+
+def next_token_loss(model: nn.Module, read: Tensor, following: Tensor) -> Tensor:
+    """The loss of chapter 13."""
+    logits, _ = model(read)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def large_gpt(device: str) -> tuple[GPT, tuple[Tensor, Tensor]]:
+    with torch.device(device):
+        model = GPT(4096, 256, 384, 6, 6, positions="rotary", dropout=0.1)
+        return model, (torch.zeros(64, 256, dtype=torch.long),) * 2
+
+
+def test_the_gpu_preset_of_gpt_makes_a_whole_step_where_its_parameters_are():
+    meta = torch.device("meta")
+    model, given = large_gpt("meta")
+    autocast, scaler = mixed_precision("fp32", meta)
+    optimiser = adamw(model, 1e-3, 0.1)
+    value, norm = compute_gradients(
+        model, given, next_token_loss, optimiser, scaler, autocast, 1.0, parts=4
+    )
+    scaler.step(optimiser)
+    assert value.device == norm.device == meta
+    assert all(p.grad is not None and p.grad.device == meta for p in model.parameters())
+
+
+@pytest.mark.parametrize("precision", ["fp32", "bf16"])
+def test_the_gpu_preset_of_gpt_makes_a_step_with_fake_tensors(precision):
+    """Shapes, dtypes and devices as in a real run, and no number computed."""
+    cpu = torch.device("cpu")
+    with FakeTensorMode():
+        model, given = large_gpt("cpu")
+        autocast, _ = mixed_precision(precision, cpu)
+        with autocast:
+            value = next_token_loss(model, *given)
+        value.backward()
+    assert isinstance(value, FakeTensor)
+    assert value.dtype == torch.float32  # the loss itself is not rounded
+    assert all(
+        p.grad is not None and p.grad.shape == p.shape for p in model.parameters()
+    )

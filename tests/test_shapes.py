@@ -48,9 +48,9 @@ def test_every_stated_shape_is_called_and_true():
 def test_a_wrong_shape_in_a_signature_fails(tmp_path, group, module, right, wrong):
     copy = tmp_path / "course_utils"
     shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    source = (copy / f"{module}.py").read_text()
+    source = (copy / "models" / f"{module}.py").read_text()
     assert right in source
-    (copy / f"{module}.py").write_text(source.replace(right, wrong))
+    (copy / "models" / f"{module}.py").write_text(source.replace(right, wrong))
     result = make_calls(tmp_path, group)
     assert result.returncode != 0
     assert "jaxtyping.TypeCheckError" in result.stderr

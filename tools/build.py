@@ -1,7 +1,8 @@
 """Build the site: execute the notebooks, stage the pages, run Jupyter Book.
 
     python -m tools.build book              all of it; only what changed is done again
-    python -m tools.build execute [PATH …]  execute notebooks, those of the site if none
+    python -m tools.build execute [PATH …]  execute notebooks or folders of them, those
+                                            of the site if none is named
     python -m tools.build site              build the pages from the executed notebooks
     python -m tools.build seeds 1 2 3       execute all notebooks with other seeds
     python -m tools.build links             try every link that leaves the site
@@ -23,52 +24,18 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
-import yaml
 from nbformat import NotebookNode
 
-from tools.dependencies import code_cells, digest, package_files
-from tools.execute import execute_and_report, forget_vanished, right_result
-from tools.files import ROOT, all_notebooks, dumps, read
+from tools.notebooks.dependencies import code_cells, digest, package_files
+from tools.notebooks.execute import execute_and_report, forget_vanished, right_result
+from tools.notebooks.io import ROOT, all_notebooks, dumps, read
+from tools.notebooks.repo_links import unstamped
+from tools.notebooks.toc import page_notebooks, page_sources
 
 STAMP = ".made-from"  # inside the site: a digest of all that it was made from
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 IGNORED = (".ipynb_checkpoints", "__pycache__")
-
-
-# ------------------------------------------------------------------ which pages
-
-
-def entries(node: Any) -> list[str]:
-    """Every page that `_toc.yml` lists, in order."""
-    if isinstance(node, list):
-        return [page for part in node for page in entries(part)]
-    if not isinstance(node, dict):
-        return []
-    own = [node[key] for key in ("root", "file") if key in node]
-    return own + [p for value in node.values() for p in entries(value)]
-
-
-def page_sources(root: Path) -> list[Path]:
-    """The files behind the pages of `_toc.yml`."""
-    toc = yaml.safe_load((root / "_toc.yml").read_text("utf-8"))
-    sources = []
-    for entry in entries(toc):
-        found = [root / f"{entry}{end}" for end in ("", ".ipynb", ".md")]
-        existing = [path for path in found if path.is_file()]
-        if not existing:
-            raise ValueError(
-                f"_toc.yml lists {entry!r}, but there is no {entry}.ipynb and no "
-                f"{entry}.md; add the page or take the line out."
-            )
-        sources.append(existing[0])
-    return sources
-
-
-def page_notebooks(root: Path) -> list[Path]:
-    """The notebooks among the pages."""
-    return [path for path in page_sources(root) if path.suffix == ".ipynb"]
 
 
 # ------------------------------------------------------------------ the pages
@@ -77,13 +44,12 @@ def page_notebooks(root: Path) -> list[Path]:
 def with_outputs(source: NotebookNode, result: NotebookNode) -> NotebookNode:
     """The notebook as it is now, with the outputs of its execution.
 
-    The state of live widgets stays behind: a page has no kernel to ask, and would load
-    their scripts from elsewhere.
+    A page has the theme's own way to Colab and to the next page: it needs no links.
     """
     for cell, ran in zip(code_cells(source), code_cells(result), strict=True):
         cell.outputs, cell.execution_count = ran.outputs, ran.execution_count
     source.metadata["language_info"] = {"name": "python", "pygments_lexer": "ipython3"}
-    return source
+    return unstamped(source)
 
 
 def stage(root: Path, staged: Path, executed: bool = True) -> None:
@@ -96,8 +62,11 @@ def stage(root: Path, staged: Path, executed: bool = True) -> None:
     for source in page_sources(root):
         page = staged / source.relative_to(root)
         page.parent.mkdir(parents=True, exist_ok=True)
-        if source.suffix != ".ipynb" or not executed:
+        if source.suffix != ".ipynb":
             shutil.copy(source, page)
+            continue
+        if not executed:
+            page.write_text(dumps(unstamped(read(source))), encoding="utf-8")
             continue
         result = right_result(source, root, root / "_build" / "executed")
         if result is None:
@@ -112,7 +81,7 @@ def made_from(root: Path, staged: Path) -> str:
     """A digest of everything that the site is made from."""
     files = sorted(p for p in staged.rglob("*") if p.is_file())
     files += package_files(root)  # the reference pages are made from the docstrings
-    files += sorted((ROOT / "tools").glob("*.py"))  # Sphinx extensions and this file
+    files += sorted((ROOT / "tools").rglob("*.py"))  # Sphinx extensions and this file
     files += [root / "requirements.txt"]
     lines = [f"{os.path.relpath(p, root)} {digest(p.read_bytes())}" for p in files]
     return digest("\n".join(lines))
@@ -160,7 +129,7 @@ def book(root: Path, jobs: int) -> bool:
     """Execute and build, and say where to open the site."""
     sources = page_notebooks(root)
     executed = root / "_build" / "executed"
-    forget_vanished(sources, root, executed)
+    forget_vanished(root, executed)
     if not execute_and_report(sources, root, executed, jobs):
         print("site: NOT built, because a notebook failed", file=sys.stderr)
         return False
@@ -168,6 +137,12 @@ def book(root: Path, jobs: int) -> bool:
         return False
     print(f"open {root / '_build' / 'html' / 'index.html'}, or run: make serve")
     return True
+
+
+def notebooks_in(paths: list[Path]) -> list[Path]:
+    """The notebooks that these paths name: files, or folders of them."""
+    found = [sorted(p.glob("*.ipynb")) if p.is_dir() else [p] for p in paths]
+    return [path.resolve() for each in found for path in each]
 
 
 def seeds(root: Path, numbers: list[int], jobs: int) -> bool:
@@ -232,7 +207,9 @@ def main() -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("book", "site", "links", "clean"):
         commands.add_parser(name)
-    commands.add_parser("execute").add_argument("paths", nargs="*", type=Path)
+    execute = commands.add_parser("execute")
+    execute.add_argument("paths", nargs="*", type=Path, metavar="PATH")
+    execute.add_argument("--junitxml", type=Path, help="count the cells in this file")
     commands.add_parser("seeds").add_argument("numbers", nargs="+", type=int)
     commands.add_parser("serve").add_argument("--port", type=int, default=8000)
     asked = parser.parse_args()
@@ -244,9 +221,10 @@ def main() -> int:
             case "book":
                 right = book(root, asked.jobs)
             case "execute":
-                paths = [p.resolve() for p in asked.paths] or page_notebooks(root)
+                paths = notebooks_in(asked.paths) or page_notebooks(root)
                 out = root / "_build" / "executed"
-                right = execute_and_report(paths, root, out, asked.jobs)
+                junit = asked.junitxml
+                right = execute_and_report(paths, root, out, asked.jobs, junit)
             case "site":
                 right = build_site(root)
             case "seeds":

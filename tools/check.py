@@ -16,32 +16,35 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ElementTree
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tools.execute import kernel_environment
-from tools.files import FOLDERS, ROOT
+from tools.notebooks.io import ROOT
 
 PYTHON = [sys.executable, "-m"]
-PARALLEL = ["-n", str(os.cpu_count() or 2), "-q"]
-ONE_THREAD = {"OMP_NUM_THREADS": "1"}
+PROCESSORS = os.cpu_count() or 2
+PARALLEL = ["-n", str(PROCESSORS), "-q"]
+# One thread a worker; and UTF-8 on Windows, as everywhere else.
+TEST_SETTINGS = {"OMP_NUM_THREADS": "1", "PYTHONUTF8": "1"}
 NO_BROWSER = "not browser and not colab"
 
 
 @dataclass
 class Step:
-    """A command to run, and whether pytest counts for it."""
+    """A command to run, and whether it counts tests in a JUnit file."""
 
     name: str
     command: list[str]
     environment: dict[str, str]
     counts: bool = False
+    beside: bool = False  # starts with the step before it, whose processor has room
 
 
 def pytest(name: str, *arguments: str, **environment: str) -> Step:
     """A step that is a test run."""
     command = [*PYTHON, "pytest", *PARALLEL, *arguments]
-    return Step(name, command, ONE_THREAD | environment, counts=True)
+    return Step(name, command, TEST_SETTINGS | environment, counts=True)
 
 
 def command(name: str, *arguments: str) -> Step:
@@ -54,24 +57,22 @@ def unit_tests(markers: str) -> Step:
     return pytest("unit tests", "-m", markers)
 
 
-def notebooks() -> Step:
+def notebooks(name: str, *folders: str, **environment: str) -> Step:
     """nbval: every notebook runs offline and gives the outputs that git keeps.
 
     What it ran is kept for the site, which then executes nothing a second time.
     """
-    return pytest(
-        "notebooks",
-        *("--nbval-lax", "--nbval-current-env", "--dist", "loadfile"),
-        *("-p", "no:cacheprovider", "-p", "tools.validated", *FOLDERS),
-        **kernel_environment(ROOT, ROOT / "_build"),
-        COURSE_SEED="",
-    )
+    command = [*PYTHON, "tools.build", "execute", *folders]
+    return Step(name, command, {"COURSE_SEED": ""} | environment, counts=True)
 
 
+# import-linter has no `python -m` form
+LINT_IMPORTS = "from importlinter.cli import lint_imports_command as run; run()"
 LINT = [
     command("lint", "ruff", "check", "."),
     command("format", "ruff", "format", "--check", "."),
     command("types", "mypy"),
+    Step("imports", [sys.executable, "-c", LINT_IMPORTS], {}),
 ]
 
 
@@ -85,10 +86,12 @@ def all_steps() -> list[Step]:
     return [
         *LINT,
         unit_tests(NO_BROWSER),
-        notebooks(),
+        notebooks("notebooks", "book", "exercises"),
+        notebooks("solutions", "solutions", COURSE_PRESET="tiny"),
         command("site", "tools.build", "book"),
-        pytest("browser tests", "-m", "browser"),
-        pytest("simulated Colab", "-m", "colab"),
+        replace(pytest("simulated Colab", "-m", "colab"), beside=True),
+        # one more than there are processors: a browser waits a good deal
+        pytest("browser tests", "-m", "browser", "-n", str(PROCESSORS + 1)),
     ]
 
 
@@ -106,33 +109,52 @@ def counted(report: Path) -> tuple[int, int, int]:
     return passed, failed, skipped
 
 
-def run(step: Step) -> tuple[int, int, int]:
-    """Run one step; return how many passed, failed and were skipped."""
+def run(step: Step) -> tuple[tuple[int, int, int], float]:
+    """Run one step; return how many passed, failed and were skipped, and seconds."""
+    begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.xml")
         extra = [f"--junitxml={report}"] if step.counts else []
-        environment = os.environ | step.environment
-        ended = subprocess.run(step.command + extra, cwd=ROOT, env=environment)
+        with Path(folder, "output").open("w+") as output:
+            ended = subprocess.run(
+                step.command + extra,
+                cwd=ROOT,
+                env=os.environ | step.environment,
+                stdout=output if step.beside else None,
+                stderr=output if step.beside else None,
+            )
+            output.seek(0)
+            print(output.read(), end="", flush=True)
         right = ended.returncode == 0
         if not step.counts:
-            return int(right), int(not right), 0
-        if not report.exists():
-            return 0, 1, 0
-        passed, failed, skipped = counted(report)
-    return passed, failed if right else max(failed, 1), skipped
+            counts = int(right), int(not right), 0
+        elif not report.exists():
+            counts = 0, 1, 0
+        else:
+            passed, failed, skipped = counted(report)
+            counts = passed, failed if right else max(failed, 1), skipped
+    return counts, time.perf_counter() - begun
 
 
 def run_all(steps: list[Step]) -> bool:
     """Run every step, also after a failure, and close with the sum."""
-    sums, lines = (0, 0, 0), []
+    groups: list[list[Step]] = []
     for step in steps:
-        print(f"\n== {step.name}: {' '.join(step.command[1:])}", flush=True)
-        begun = time.perf_counter()
-        result = run(step)
-        sums = (sums[0] + result[0], sums[1] + result[1], sums[2] + result[2])
-        verdict = "FAILED" if result[1] else "ok"
-        seconds = time.perf_counter() - begun
-        lines.append(f"  {step.name:<16} {verdict:<7} {said(result)}, {seconds:.0f} s")
+        if step.beside:
+            groups[-1].append(step)
+        else:
+            groups.append([step])
+    sums, lines = (0, 0, 0), []
+    for group in groups:
+        for step in group:
+            print(f"\n== {step.name}: {' '.join(step.command[1:])}", flush=True)
+        with ThreadPoolExecutor() as pool:
+            results = list(pool.map(run, group))
+        for step, (counts, seconds) in zip(group, results, strict=True):
+            sums = (sums[0] + counts[0], sums[1] + counts[1], sums[2] + counts[2])
+            verdict = "FAILED" if counts[1] else "ok"
+            counted_as = f"{said(counts)}, {seconds:.0f} s"
+            lines.append(f"  {step.name:<16} {verdict:<7} {counted_as}")
     print("\n" + "\n".join(lines))
     print(said(sums), flush=True)
     return sums[1] == 0

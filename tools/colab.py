@@ -3,7 +3,7 @@
     python -m tools.colab
 
 What Colab has is installed. What it lacks and the course needs is laid beside it as
-wheels: the first cell of a notebook installs it from there, with no network.
+wheels: the first code cell of a notebook installs it from there, with no network.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import venv
 from importlib.metadata import version
 from pathlib import Path
 
-from tools.files import ROOT
+from tools.notebooks.io import ROOT
 
 # Of Colab's published list (August 2026). PyTorch is the course's own: Colab's is built
 # for CUDA.

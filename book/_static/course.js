@@ -5,7 +5,7 @@
 const whenIdle = (work) => (window.requestIdleCallback
   ? requestIdleCallback(work, { timeout: 30 }) : setTimeout(work, 10));
 const BLOCKS = ".bd-article section > :not(section, h1, h2, h3, h4)";
-const BOXES = "div.math, .pst-scrollable-table-container, .bd-article pre, "
+const BOXES = "div.math, .pst-scrollable-table-container, td.course-wide, .bd-article pre, "
   + ".cell_output > .output";
 const AT_A_TIME = 5;  // milliseconds: what a phone does in a frame or two
 
@@ -34,7 +34,10 @@ async function layOutTheRest() {
 // A link into a page: what stands before the place is laid out first, or the place would
 // move away under the reader. Interactives are drawn later, so once all is done the page
 // goes there again, unless the reader has gone somewhere else.
-const placeOf = (hash) => document.getElementById(decodeURIComponent(hash.slice(1)));
+const placeOf = (hash) => {
+  try { return document.getElementById(decodeURIComponent(hash.slice(1))); }
+  catch { return null; }  // not the name of a place
+};
 function goToPlace(event) {
   const place = location.hash && placeOf(location.hash);
   if (!place) return;

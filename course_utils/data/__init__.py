@@ -1,0 +1,1 @@
+"""Texts and their tokens: corpora, vocabularies, byte pairs, padded batches."""

@@ -1,0 +1,1 @@
+"""The grammar that writes English sentences with their French translations."""

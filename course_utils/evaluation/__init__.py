@@ -1,0 +1,1 @@
+"""What a trained model does: decode, measure, test for leaks, switch parts off."""

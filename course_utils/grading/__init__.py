@@ -1,0 +1,1 @@
+"""From an answer to its points: questions, checks, and the grading of a class."""

@@ -1,0 +1,1 @@
+"""Grade a whole class: find submissions, run them, write the tables."""

@@ -1,0 +1,252 @@
+"""Examine one submission: run it in sandboxes, judge the plain values it gives."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from course_utils.grading.answer_runner import Failure, Record
+from course_utils.grading.classroom.submissions import Notebook
+from course_utils.grading.questions.model import Case, Question
+from course_utils.grading.sandbox.sandbox import Isolation, Limits, converse
+from course_utils.grading.sandbox.wire_format import decode_record, encode, plain_text
+from course_utils.grading.scoring import Result, judge
+
+MAX_RESTARTS = 4
+MAX_FLAGS = 20  # of cells that fail
+ENDS = {
+    "time": "never ends",
+    "died": "ends the program",
+    "output": "writes too much",
+    "unreadable": "writes into the grader's channel",
+}
+
+
+# How a submission could look behind its own call, to blind whoever watches it there.
+REACHING = re.compile(
+    r"\b(?:__(?:closure|globals|code|dict|self|func|builtins|getattribute|traceback"
+    r"|subclasses|match_args)__|cell_contents|_getframe|currentframe|_current_frames"
+    r"|f_(?:back|locals|globals|builtins)|(?:tb|gi|cr|ag)_frame|get_objects"
+    r"|get_refer(?:rers|ents)|[gs]et(?:trace|profile)|addaudithook|getsignal|ctypes"
+    r"|attrgetter|methodcaller|getmembers\w*|getattr_static|getclosurevars"
+    r"|_\w+_profiler\w*)\b"
+    r"|(?<![.\w])(?:exec|eval|compile|vars)(?=\s*\()"
+    r"|(?<![.\w])getattr(?=\s*\((?!\s*\w+,\s*[\"']\w*[\"']\s*[,)]))"
+)
+
+
+def reaches(cells: Iterable[str]) -> list[str]:
+    """List the words of a submission by which it could reach into its examiner.
+
+    The code is read as Python reads names, and never run here.
+    """
+    text = unicodedata.normalize("NFKC", "\n".join(cells))
+    return sorted({match[0] for match in REACHING.finditer(text)})
+
+
+def hidden_seed(secret: str, notebook: Notebook) -> str:
+    """Give every submission inputs of its own: what one let slip helps no other."""
+    return hashlib.sha256(f"{secret}/{notebook.digest}".encode()).hexdigest()
+
+
+@dataclass
+class Attempt:
+    """What one worker said: the records by question, and where it ended."""
+
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    names: list[str] = field(default_factory=list)
+    broken: dict[int, str] = field(default_factory=dict)
+    cell: int | None = None  # where the worker was when it ended
+    question: str | None = None
+    end: str = ""
+
+    def listen(self, message: dict[str, Any], cases: dict[str, list[Case]]) -> None:
+        """Take in one message; ValueError if it cannot be from our own worker."""
+        if "parse" in message or "cell" in message:
+            self.cell = cell_number(message.get("parse", message.get("cell")))
+        elif "question" in message and message["question"] in cases:
+            self.question = message["question"]
+        elif "answered" in message and message["answered"] in cases:
+            name, records = message["answered"], message.get("records")
+            if type(records) is not list or len(records) != len(cases[name]):
+                raise ValueError("not the records of a question")
+            self.records[name] = [decode_record(record) for record in records]
+            self.question = None
+        elif "broken" in message:
+            number = cell_number(message["broken"])
+            self.broken[number] = plain_text(message.get("error"))
+        elif "names" in message and type(message["names"]) is list:
+            self.names = [plain_text(name) for name in message["names"][:10_000]]
+        elif "end" in message:
+            self.end = message["end"]
+        elif message != {"ready": True}:
+            raise ValueError("not a message")
+
+
+def cell_number(value: Any) -> int:
+    """Take a cell's number from the sandbox, or refuse what is none."""
+    if type(value) is not int or not 0 <= value < 10_000:
+        raise ValueError("not the number of a cell")
+    return value
+
+
+@dataclass(frozen=True)
+class Examination:
+    """One submission, the questions put to it and the means to do so."""
+
+    notebook: Notebook
+    questions: tuple[Question, ...]
+    cases: dict[str, list[Case]]
+    limits: Limits
+    isolation: Isolation
+
+    def attempt(self, questions: tuple[Question, ...], skip: set[int]) -> Attempt:
+        """Run the notebook once, in a sandbox of its own, and call the answers."""
+        asked = {
+            question.id: {
+                "answer": question.answer,
+                "arguments": question.arguments,
+                "watched": question.watched,
+                "packaged": question.packaged,
+                "cases": [encode(case.args) for case in self.cases[question.id]],
+            }
+            for question in questions
+        }
+        request = {
+            "cells": self.notebook.cells,
+            "skip": sorted(skip),
+            "questions": asked,
+        }
+        attempt = Attempt()
+        cases = {question.id: self.cases[question.id] for question in questions}
+        for message in converse(request, self.limits, self.isolation):
+            try:
+                attempt.listen(message, cases)
+            except (ValueError, TypeError, RecursionError):
+                attempt.end = "unreadable"
+                break
+        return attempt
+
+    def failed(self, question: Question, kind: str, message: str = "") -> list[Record]:
+        record = Record(failure=Failure(kind, message=message))
+        return [record] * len(self.cases[question.id])
+
+    def run(self) -> tuple[dict[str, list[Record]], list[str]]:
+        """Return the records of every question, and flags.
+
+        A cell that ends its worker is left out and the rest run again. If there is no
+        peace then, or a question ends it, each question gets a sandbox of its own.
+        """
+        skip: set[int] = set()
+        flags: list[str] = []
+        while True:
+            attempt = self.attempt(self.questions, skip)
+            if attempt.end == "done" or attempt.question or attempt.cell is None:
+                break
+            flags.append(f"cell {attempt.cell + 1} {ENDS[attempt.end]}")
+            if attempt.cell in skip or len(skip) == MAX_RESTARTS:
+                break
+            skip.add(attempt.cell)
+        records = dict(attempt.records)
+        if attempt.end != "done":
+            records = {}
+            for question in self.questions:
+                alone = self.attempt((question,), skip)
+                if question.id in alone.records:
+                    records[question.id] = alone.records[question.id]
+                elif alone.end != "done":
+                    kind = "time" if alone.end == "time" else "died"
+                    records[question.id] = self.failed(question, kind, ENDS[alone.end])
+                    if kind == "died":
+                        flags.append(f"{question.id} {ENDS[alone.end]}")
+        broken = sorted(attempt.broken.items())
+        flags += [
+            f"cell {number + 1}: {'never ends' if error == 'time' else error[:80]}"
+            for number, error in broken[:MAX_FLAGS]
+        ]
+        if len(broken) > MAX_FLAGS:
+            flags.append(f"{len(broken) - MAX_FLAGS} more cells fail")
+        ran = (cell for i, cell in enumerate(self.notebook.cells) if i not in skip)
+        words = reaches(ran)
+        if words:
+            flags.append(f"reaches behind its own calls: {', '.join(words[:8])}")
+            notes = tuple(f"reach:{word}" for word in words[:8])
+            for question in self.questions:
+                if question.watched and question.id in records:
+                    records[question.id] = [
+                        replace(record, library=(*record.library, *notes))
+                        for record in records[question.id]
+                    ]
+        for question in self.questions:
+            flags += [f"{question.id} {x}" for x in sorted(excesses(records, question))]
+            count = attempt.names.count(question.answer)
+            if question.id not in records:
+                records[question.id] = self.failed(question, "missing")
+                flags.append(f"{question.id} missing")
+            elif count > 1:
+                flags.append(f"{question.id} defined {count} times")
+            elif not count and attempt.names:
+                flags.append(f"{question.id} renamed")
+        return records, flags
+
+
+def excesses(records: dict[str, list[Record]], question: Question) -> set[str]:
+    """Name the limits that an answer ran into."""
+    failures = [r.failure for r in records.get(question.id, ()) if r.failure]
+    found = {"never ends" for failure in failures if failure.kind == "time"}
+    for failure in failures:
+        if "MemoryError" in failure.type or "allocate memory" in failure.message:
+            found.add("wants too much memory")
+    return found
+
+
+def examine(
+    notebook: Notebook,
+    questions: tuple[Question, ...],
+    secret: str,
+    limits: Limits,
+    isolation: Isolation = "bubblewrap",
+) -> tuple[dict[str, list[Record]], list[str]]:
+    """Run a submission on the inputs that belong to it; judge nothing yet."""
+    if not notebook.cells:
+        return {}, []
+    seed = hidden_seed(secret, notebook)
+    cases = {question.id: question.cases(seed) for question in questions}
+    return Examination(notebook, questions, cases, limits, isolation).run()
+
+
+def judged(question: Question, seed: str, records: list[Record]) -> Result:
+    """Judge one question; what the judge stumbles over costs nobody else a grade."""
+    try:
+        return judge(question, seed, records)
+    except Exception as error:
+        parts = tuple((part.name, 0, part.points) for part in question.parts)
+        hint = "the answer could not be judged: a person has to look at it."
+        flag = f"not judged: {plain_text(f'{type(error).__name__}: {error}')[:80]}"
+        return Result(question.id, 0, question.points, parts, "unjudged", hint, (flag,))
+
+
+def judge_all(
+    notebook: Notebook,
+    questions: tuple[Question, ...],
+    secret: str,
+    records: dict[str, list[Record]],
+) -> tuple[list[Result], list[str]]:
+    """Judge the records of a submission; flags name what a person should look at."""
+    seed = hidden_seed(secret, notebook)
+    results, flags = [], []
+    for question in questions:
+        if question.id in records:
+            result = judged(question, seed, records[question.id])
+        else:
+            why = next((f for f in notebook.flags if f.startswith("not read: ")), "")
+            hint = f"the notebook could not be read ({why.removeprefix('not read: ')})."
+            parts = tuple((part.name, 0, part.points) for part in question.parts)
+            result = Result(question.id, 0, question.points, parts, "unread", hint)
+        results.append(result)
+        flags += [f"{question.id} {flag}" for flag in result.flags]
+    return results, flags

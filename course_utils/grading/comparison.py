@@ -1,0 +1,110 @@
+"""Compare plain values: are they the same, and if not, how do they differ?"""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+NUMBERS = (np.ndarray, int, float)
+
+
+def same(left: Any, right: Any, tolerance: float = 1e-4) -> bool:
+    """Compare plain values; numbers up to a tolerance, relative and absolute."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(
+            same(a, b, tolerance) for a, b in zip(left, right)
+        )
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(
+            same(left[name], right[name], tolerance) for name in left
+        )
+    both = isinstance(left, NUMBERS) and isinstance(right, NUMBERS)
+    if not both or isinstance(left, bool) or isinstance(right, bool):
+        return type(left) is type(right) and bool(left == right)
+    if np.shape(left) != np.shape(right) or np.size(left) != np.size(right):
+        return False
+    try:
+        left, right = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    except OverflowError:
+        return False
+    return bool(np.allclose(left, right, tolerance, tolerance / 10, equal_nan=True))
+
+
+def fitted(value: Any, expected: Any) -> Any:
+    """Write a value as the reference writes its own, where it means the same.
+
+    A list of numbers may stand for a tensor, a tensor of one number for that number, a
+    tensor for a list: honest answers differ in this.
+    """
+    if isinstance(value, np.ndarray):
+        if isinstance(expected, bool) and value.dtype == bool and not value.ndim:
+            return bool(value)
+        if isinstance(expected, list) and value.ndim and len(value) == len(expected):
+            value = list(value) if value.ndim > 1 else value.tolist()
+    if isinstance(expected, list) and isinstance(value, list):
+        if len(value) == len(expected):
+            return [fitted(a, b) for a, b in zip(value, expected)]
+    elif isinstance(expected, np.ndarray) and isinstance(value, list | int | float):
+        try:
+            array = np.array(value)
+        except (ValueError, OverflowError):
+            return value
+        of_numbers = array.dtype.kind in "biuf" and (array.size or expected.size == 0)
+        return array if of_numbers else value
+    return value
+
+
+def alike(left: np.ndarray, right: np.ndarray) -> str:
+    """Tell whether two quantities are "equal", or "turned" (other axes), or neither."""
+    if left.size != right.size or not np.isclose(
+        np.nansum(finite(left)), np.nansum(finite(right)), 1e-4, 1e-4
+    ):
+        return ""
+    left, right = left.squeeze(), right.squeeze()
+    if same(left, right, 2e-5):  # what rounding leaves, and no more
+        return "equal"
+    if left.ndim == right.ndim <= 4:
+        for order in permutations(range(left.ndim)):
+            turned = tuple(left.shape[axis] for axis in order) == right.shape
+            if turned and same(left.transpose(order), right, 2e-5):
+                return "turned"
+    return ""
+
+
+def finite(value: np.ndarray) -> np.ndarray:
+    """Leave out what is infinite, for a sum."""
+    return np.where(np.isinf(value), 0, value)
+
+
+def relation(got: np.ndarray, right: np.ndarray) -> str:
+    """Find a simple relation between two arrays of one shape: "twice …", or nothing."""
+    got, right = np.asarray(got, float), np.asarray(right, float)
+    if not np.isfinite(got).all() or not np.isfinite(right).all():
+        return ""
+    large = np.abs(right) > 1e-6
+    if large.any() and same(got[~large], right[~large]):
+        ratios = got[large] / right[large]
+        if np.allclose(ratios, ratios[0], 1e-3) and abs(ratios[0]) > 1e-6:
+            factor = float(ratios[0])
+            whole = max(abs(factor), 1 / abs(factor))
+            if got.size == 1 and (whole > 16 or abs(whole - round(whole)) > 1e-3):
+                return ""  # any two numbers have some ratio
+            if np.isclose(factor, -1, 1e-3):
+                return "has the wrong sign"
+            return f"is {factor:.4g} times what it should be"
+    if got.size > 1:
+        if np.allclose(got - right, (got - right).flat[0], 1e-3, 1e-5):
+            return f"is off by {(got - right).flat[0]:.4g} everywhere"
+        for axis in range(got.ndim):
+            if got.shape[axis] > 1 and same(np.flip(got, axis), right):
+                return f"is right, but reversed along axis {axis}"
+            shifts = (s for s in (1, -1) if same(np.roll(got, s, axis), right))
+            if got.shape[axis] > 2 and next(shifts, 0):
+                return f"is right, but shifted by one along axis {axis}"
+        if len(np.unique(right)) > 2 and same(
+            np.sort(got.ravel()), np.sort(right.ravel())
+        ):
+            return "holds the right numbers in wrong places"
+    return ""

@@ -1,0 +1,208 @@
+"""Where an answer leaves the path: its quantities beside those of the solution.
+
+Both are recorded on the same inputs (`program`). From a wrong output the search goes
+back through what it was made of, until it meets quantities that the solution has too:
+between these and the output the answer went wrong. What is said holds in every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from course_utils.grading.comparison import alike, same
+from course_utils.grading.program import Step
+
+WORDS = {
+    "matmul": "matrix product",
+    "__matmul__": "matrix product",
+    "__rmatmul__": "matrix product",
+    "div": "division",
+    "true_divide": "division",
+    "__rdiv__": "division",
+    "__rtruediv__": "division",
+    "mul": "product",
+    "__rmul__": "product",
+    "add": "sum",
+    "__radd__": "sum",
+    "sub": "difference",
+    "rsub": "difference",
+    "__rsub__": "difference",
+    "__getitem__": "selection",
+    "__setitem__": "assignment",
+    "__get__": "transposition",
+    "__rpow__": "power",
+    "neg": "minus sign",
+    "exp": "exponential",
+}
+SILENT = {  # not worth to be called right
+    *("eye", "ones", "zeros", "arange", "ones_like", "zeros_like", "full", "tensor"),
+    *("__invert__", "bool", "float", "one_hot", "double", "long"),
+}
+MAX_TEXT = 70
+
+
+def telling(value: np.ndarray) -> bool:
+    """Whether a quantity could not be the same by accident."""
+    if value.size == 1:
+        return bool((value != value.round()).all()) and bool(np.isfinite(value).all())
+    return value.size > 1 and bool((value != value.flat[0]).any())
+
+
+class Path:
+    """One answer's program beside the solution's, for one case."""
+
+    def __init__(
+        self, mine: Sequence[Step], theirs: Sequence[Step], arguments: Sequence[Any]
+    ) -> None:
+        self.mine, self.theirs = mine, theirs
+        given = [x for x in arguments if isinstance(x, np.ndarray)]
+        self.known = [any(alike(step.value, x) for x in given) for step in mine]
+        self.right = [self.counterpart(step) for step in mine]
+
+    def counterpart(self, step: Step) -> tuple[int, str]:
+        """The solution's quantity that equals this one, or -1, and how it does."""
+        if telling(step.value):
+            for i in reversed(range(len(self.theirs))):
+                how = alike(step.value, self.theirs[i].value)
+                if how:
+                    return i, how
+        return -1, ""
+
+    def find(self, steps: Sequence[Step], value: Any) -> int:
+        """The last step that gave a value, or -1."""
+        value = np.asarray(value, float)
+        for i in reversed(range(len(steps))):
+            if steps[i].value.shape == value.shape and same(
+                steps[i].value, value, 1e-6
+            ):
+                return i
+        return -1
+
+    def behind(self, root: int) -> tuple[list[int], list[int]]:
+        """What led to a step: where it is wrong, and what was still right before."""
+        wrong, right, todo = set(), set(), [root]
+        while todo:
+            i = todo.pop()
+            if i < 0 or i in wrong or i in right or self.known[i]:
+                continue
+            if self.right[i][0] >= 0 and i != root:
+                right.add(i)
+                continue
+            if telling(self.mine[i].value):
+                wrong.add(i)
+            todo += self.mine[i].parents
+        return sorted(wrong), sorted(right)
+
+    def given(self, i: int) -> bool:
+        """Whether a step depends on anything but numbers written down."""
+        parents = self.mine[i].parents
+        return any(parent < 0 or self.given(parent) for parent in parents)
+
+    def ancestors(self, i: int) -> set[int]:
+        """All quantities of the solution that one of them is made of."""
+        found, todo = set(), [i]
+        while todo:
+            for parent in self.theirs[todo.pop()].parents:
+                if parent >= 0 and parent not in found:
+                    found.add(parent)
+                    todo.append(parent)
+        return found
+
+    def missing(self, output: int, name: str, first: int) -> str:
+        """The solution's quantity that the first wrong step should have been.
+
+        It has a name, is made of what is there already and has that step's sizes.
+        """
+        there = {i for i, _ in self.right if i >= 0}
+        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        sizes = sorted(self.mine[first].value.squeeze().shape)
+        for i in sorted(self.ancestors(output) | {output}) if output >= 0 else ():
+            step = self.theirs[i]
+            called = name if i == output else step.name
+            if i not in passed and telling(step.value) and len(called) > 2:
+                fits = sorted(step.value.squeeze().shape) == sizes
+                return called if fits else ""
+        return ""
+
+
+def located(
+    mine: Sequence[Step],
+    theirs: Sequence[Step],
+    arguments: Sequence[Any],
+    got: Any,
+    expected: Any,
+    name: str,
+) -> str:
+    """Say where one wrong output of one case leaves the path, or nothing."""
+    path = Path(mine, theirs, arguments)
+    root, output = path.find(mine, got), path.find(theirs, expected)
+    if root < 0:
+        return ""
+    there, how = path.right[root]
+    if there >= 0 and there != output and how == "equal":
+        what = theirs[there].name
+        is_what = f"the right `{what}`" if len(what) > 2 else "a right quantity"
+        return (
+            f"`{name}` is {is_what} ({line(mine[root])}), but not yet the last one: a "
+            "step is missing after it."
+        )
+    wrong, right = path.behind(root)
+    if not wrong or not right:
+        return ""
+    lines = sorted({mine[i].line for i in wrong})
+    spoiled = [i for i in right if path.right[i][0] == output]
+    # where wrong begins: made of right quantities and arguments alone
+    sources = [i for i in wrong if not set(mine[i].parents) & set(wrong)]
+    first = next((i for i in sources if path.given(i)), sources[0])
+    if spoiled:
+        last = mine[spoiled[-1]]
+        where = "in the same line" if lines == [last.line] else line(mine[first])
+        return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
+    missing = path.missing(output, name, first)
+    never = f"; `{missing}` never appears" if missing else ""
+    spoken = [i for i in right if mine[i].function not in SILENT]
+    before = [i for i in spoken if i in mine[first].parents]
+    there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
+    there_on += "" if len(lines) == 1 else " on"
+    if before:
+        last = mine[before[-1]]
+        start = matched(last, theirs[path.right[before[-1]][0]].name, name)
+        if path.right[before[-1]][1] == "turned":
+            start += ", but for the order of its axes"
+        if last.line == mine[first].line:
+            step = (
+                f"the {word(mine[first])} after it" if len(wrong) == 1 else "the rest"
+            )
+            after = "" if len(lines) == 1 else " on"
+            there_on = f"look at {step} of that line"
+            there_on = f"look from there{after}" if after else there_on
+        return f"{start}{never}: {there_on}."
+    if any(mine[i].line < mine[first].line for i in spoken):
+        return f"{there_on}: what it is made of before is right{never}."
+    return ""
+
+
+def line(step: Step) -> str:
+    """Quote a line of the learner's code."""
+    text = step.text if len(step.text) <= MAX_TEXT else f"{step.text[:MAX_TEXT]} …"
+    return f"line {step.line}, `{text}`" if text else f"line {step.line}"
+
+
+def word(step: Step) -> str:
+    """Name what a step does."""
+    return WORDS.get(step.function, f"`{step.function}`")
+
+
+def matched(step: Step, theirs: str, output: str) -> str:
+    """Say that one of the learner's quantities is the solution's too."""
+    what = f"`{step.name}`" if step.name else f"the {word(step)}"
+    what += f" ({line(step)})"
+    if theirs in (step.name, output) and theirs:
+        return f"{what} is right"
+    known = (
+        f"the solution's `{theirs}`" if len(theirs) > 2 else "still as in the solution"
+    )
+    return f"{what} is {known}"

@@ -1,0 +1,1 @@
+"""The questions of `exercises/01_static_weights.ipynb`."""

@@ -1,0 +1,227 @@
+"""`weighted_average`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import first, normal, second, sizes
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+from .q2_tf_idf import shares
+
+
+def average(weights: Tensor, tokens: Tensor, vectors: Tensor) -> tuple[Tensor, Tensor]:
+    return (weights[..., None] * vectors[tokens]).sum(dim=-2), weights
+
+
+def token_weights(tokens: Tensor, scores: Tensor) -> Tensor:
+    return scores[tokens].masked_fill(tokens == 0, -math.inf).softmax(dim=-1)
+
+
+def weighted_average(
+    tokens: Tensor, scores: Tensor, vectors: Tensor
+) -> tuple[Tensor, Tensor]:
+    return average(token_weights(tokens, scores), tokens, vectors)
+
+
+def there(tokens: Tensor) -> Tensor:
+    return (tokens != 0).float()
+
+
+def draw_documents(
+    rng: np.random.Generator, lengths: tuple[int, ...], longest: int | None = None
+) -> Args:
+    """Draw documents of these lengths; id 0 has a score and a vector like any other."""
+    vocabulary, d = 11, 4
+    tokens = np.zeros((len(lengths), longest or max(lengths)), np.int64)
+    for row, length in zip(tokens, lengths):
+        row[:length] = rng.integers(1, vocabulary, length)
+        row[:2] = 1 + rng.permutation(vocabulary - 1)[:2]  # two different words
+    scores, vectors = normal(rng, vocabulary), normal(rng, vocabulary, d)
+    scores[0] += np.sign(scores[0]) / 2
+    return tokens, scores, vectors
+
+
+def draw_full(rng: np.random.Generator) -> list[Args]:
+    n, m = sizes(rng, 2, least=5)
+    return [draw_documents(rng, (n, n, n)), draw_documents(rng, (m, m))]
+
+
+QUESTION = Question(
+    id="01.4",
+    title="A weighted average that ignores padding",
+    answer="weighted_average",
+    arguments=("tokens", "scores", "vectors"),
+    outputs=(Output("average", "d"), Output("weights", "token")),
+    reference=weighted_average,
+    next_step="look up the scores, hide the padding, then the softmax over tokens.",
+    parts=(
+        Part("the weights", 1, draw_full, view=second),
+        Part("the average", 1, draw_full, view=first),
+        Part(
+            "padding",
+            2,
+            lambda rng: [
+                draw_documents(rng, (7, 3, 5)),
+                draw_documents(rng, (4, 6), longest=9),
+            ],
+            only_failure_hint="right while all documents are equally long, wrong when "
+            "some are filled up with id 0: what stands there is no word",
+        ),
+        Part(
+            "no loop",
+            1,
+            lambda rng: [
+                draw_documents(rng, lengths)
+                for lengths in ((5, 5), (3, 8, 4, 6), (9, 2, 7))
+            ],
+            constant_steps=True,
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "padding_counted",
+            "the padding gets a share of the weight, as if it were a word: the same "
+            "document would change with the length of its neighbours in the batch",
+            lambda t, s, v: average(s[t].softmax(-1), t, v),
+        ),
+        Mistake(
+            "padding_removed_afterwards",
+            "the padding is set to zero after the softmax: its share is lost, and the "
+            "words that are there no longer sum to one",
+            lambda t, s, v: average(s[t].softmax(-1) * there(t), t, v),
+        ),
+        Mistake(
+            "padding_scores_zero",
+            "the padding gets the score 0, but e⁰ is 1, a share like any other; "
+            "which score has an exponential of zero?",
+            lambda t, s, v: average((s[t] * there(t)).softmax(-1), t, v),
+        ),
+        Mistake(
+            "padding_scores_low",
+            "the padding gets a low score such as −1, and with it a small share; only "
+            "one score has an exponential of exactly zero",
+            lambda t, s, v: average(s[t].masked_fill(t == 0, -1.0).softmax(-1), t, v),
+        ),
+        Mistake(
+            "softmax_over_documents",
+            "the softmax runs down the batch: documents compete with each other for a "
+            "place; the words of one document are to share its weight",
+            lambda t, s, v: average(
+                s[t].masked_fill(t == 0, -math.inf).softmax(0), t, v
+            ),
+        ),
+        Mistake(
+            "scores_for_weights",
+            "the scores are used as weights: they may be negative and don't sum to one",
+            lambda t, s, v: average(s[t] * there(t), t, v),
+        ),
+        Mistake(
+            "not_divided",
+            "the exponentials are not divided by their sum: a long document gets a "
+            "long vector",
+            lambda t, s, v: average(s[t].exp() * there(t), t, v),
+        ),
+        Mistake(
+            "softmax_over_vocabulary",
+            "the softmax runs over the whole vocabulary: words that are not in the "
+            "document take part of its weight",
+            lambda t, s, v: average(s.softmax(0)[t] * there(t), t, v),
+        ),
+        Mistake(
+            "uniform",
+            "all words weigh the same: the scores are not used",
+            lambda t, s, v: average(there(t) / there(t).sum(-1, keepdim=True), t, v),
+        ),
+        Mistake(
+            "divided_twice",
+            "the average is divided by the number of words once more: weights that "
+            "sum to one have done that already",
+            lambda t, s, v: (
+                (token_weights(t, s)[..., None] * v[t]).mean(-2),
+                token_weights(t, s),
+            ),
+        ),
+        Mistake(
+            "divided_by_the_sum",
+            "the scores are divided by their sum, without the exponential: that sum "
+            "may be near zero, and weights may come out negative",
+            lambda t, s, v: average(
+                s[t] * there(t) / (s[t] * there(t)).sum(-1, keepdim=True), t, v
+            ),
+        ),
+        Mistake(
+            "order",
+            "the two results come in the wrong order: the average first, then the "
+            "weights",
+            lambda t, s, v: weighted_average(t, s, v)[::-1],
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def looped(weights_of):
+    """Average a document at a time, with any rule for its weights."""
+
+    def answer(tokens, scores, vectors):
+        weights = torch.stack([weights_of(row, scores) for row in tokens])
+        return torch.einsum("bt,btd->bd", weights, vectors[tokens]), weights
+
+    return answer
+
+
+def real(row):
+    return (row > 0).float()
+
+
+def full_marks(tokens, scores, vectors):
+    powers = torch.exp(scores)[tokens] * (tokens != 0)
+    weights = powers / powers.sum(1, keepdim=True)
+    return torch.bmm(weights.unsqueeze(1), vectors[tokens]).squeeze(1), weights
+
+
+RIGHT = [
+    full_marks,
+    lambda t, s, v: (lambda a: ((a[:, None] @ v[t])[:, 0], a))(
+        torch.where(t == 0, torch.tensor(-1e9), s[t]).softmax(1)
+    ),
+]
+WRONG = [
+    ("padding_counted", looped(lambda row, s: shares(s[row].exp()))),
+    (
+        "padding_removed_afterwards",
+        looped(lambda row, s: shares(s[row].exp()) * real(row)),
+    ),
+    (
+        "padding_scores_zero",
+        looped(lambda row, s: torch.where(row > 0, s[row], 0.0).softmax(0)),
+    ),
+    (
+        "padding_scores_low",
+        looped(lambda row, s: torch.where(row > 0, s[row], -1.0).softmax(0)),
+    ),
+    ("scores_for_weights", looped(lambda row, s: s[row] * real(row))),
+    ("not_divided", looped(lambda row, s: s[row].exp() * real(row))),
+    (
+        "softmax_over_vocabulary",
+        looped(lambda row, s: shares(s.exp())[row] * real(row)),
+    ),
+    ("uniform", looped(lambda row, s: shares(real(row)))),
+    ("order", lambda t, s, v: full_marks(t, s, v)[::-1]),
+    (
+        "divided_twice",
+        lambda t, s, v: (full_marks(t, s, v)[0] / t.shape[1], full_marks(t, s, v)[1]),
+    ),
+    ("loop", looped(lambda row, s: shares(s[row].exp() * real(row)))),
+]
+PARTIAL = [
+    (1, lambda t, s, v: (full_marks(t + 0, s, v)[0], s[t])),
+    (2, looped(lambda row, s: s[row].softmax(0))),
+]

@@ -1,0 +1,1 @@
+"""The questions of `exercises/03_bahdanau_attention.ipynb`."""

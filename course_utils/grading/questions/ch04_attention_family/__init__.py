@@ -1,0 +1,1 @@
+"""The questions of `exercises/04_attention_family.ipynb`."""

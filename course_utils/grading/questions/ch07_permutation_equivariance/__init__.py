@@ -1,0 +1,1 @@
+"""The questions of `exercises/07_permutation_equivariance.ipynb`."""

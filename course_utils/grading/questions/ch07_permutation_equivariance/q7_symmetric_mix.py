@@ -1,0 +1,136 @@
+"""`symmetric_mix`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import normal
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+
+def symmetric_mix(mix: Tensor) -> Tensor:
+    n = len(mix)
+    diagonal = mix.diagonal().mean()
+    beside = (mix.sum() - mix.diagonal().sum()) / (n * (n - 1))
+    return (diagonal - beside) * torch.eye(n) + beside
+
+
+def beside_filled(mix: Tensor, beside: Tensor | float) -> Tensor:
+    """The mean on the diagonal, something beside it."""
+    n = len(mix)
+    return mix.diagonal().mean() * torch.eye(n) + beside * (1 - torch.eye(n))
+
+
+def draw_mix(rng: np.random.Generator) -> list[Args]:
+    return [(normal(rng, n, n),) for n in (3, 4, 6)]
+
+
+def draw_large_mix(rng: np.random.Generator) -> list[Args]:
+    return [(normal(rng, 13, 13),)]
+
+
+QUESTION = Question(
+    id="07.7",
+    title="A mixture made symmetric",
+    answer="symmetric_mix",
+    arguments=("mix",),
+    outputs=(Output("mix", "token token"),),
+    reference=symmetric_mix,
+    next_step="two numbers are enough: one for the diagonal, one for the rest.",
+    parts=(
+        Part("few tokens", 2, draw_mix),
+        Part(
+            "13 tokens",
+            1,
+            draw_large_mix,
+            only_failure_hint="right for few tokens, but 13! is more than six billion "
+            "orders: find what the average comes to without making it",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "one_number",
+            "every entry is the same: a token may count differently for itself, no "
+            "order ever moves a diagonal entry off the diagonal",
+            lambda mix: mix.mean() * torch.ones_like(mix),
+        ),
+        Mistake(
+            "mean_of_all_beside",
+            "beside the diagonal stands the mean of the whole matrix: the diagonal "
+            "must be left out of it",
+            lambda mix: beside_filled(mix, mix.mean()),
+        ),
+        Mistake(
+            "divided_by_n_squared",
+            "the sum beside the diagonal is divided by n²: how many entries stand "
+            "there?",
+            lambda mix: beside_filled(
+                mix, (mix.sum() - mix.diagonal().sum()) / mix.numel()
+            ),
+        ),
+        Mistake(
+            "diagonal_kept",
+            "the entries of the diagonal are still different: some order brings each "
+            "of them to the place of any other",
+            lambda mix: (
+                torch.diag(mix.diagonal())
+                + symmetric_mix(mix) * (1 - torch.eye(len(mix)))
+            ),
+        ),
+        Mistake(
+            "transposed_average",
+            "this is the average of the matrix and its transpose: symmetric in "
+            "another sense; every order of the tokens counts, not one mirror",
+            lambda mix: (mix + mix.T) / 2,
+        ),
+        Mistake(
+            "rows_averaged",
+            "every row is averaged on its own: tokens would still be told apart by "
+            "their place",
+            lambda mix: mix.mean(dim=1, keepdim=True).expand_as(mix).clone(),
+        ),
+        Mistake(
+            "only_the_diagonal",
+            "nothing is mixed any more: beside the diagonal stands zero, though the "
+            "average of those entries is not zero",
+            lambda mix: beside_filled(mix, 0.0),
+        ),
+        Mistake(
+            "summed",
+            "this is the sum over all orders; the average was asked for",
+            lambda mix: symmetric_mix(mix) * math.factorial(len(mix)),
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def by_mask(mix, diagonal, beside):
+    return torch.where(torch.eye(len(mix)).bool(), diagonal, beside)
+
+
+RIGHT = [
+    lambda mix: by_mask(
+        mix,
+        mix.trace() / len(mix),
+        mix[~torch.eye(len(mix)).bool()].mean(),
+    )
+]
+WRONG = [
+    ("one_number", lambda mix: torch.full_like(mix, float(mix.mean()))),
+    ("transposed_average", lambda mix: 0.5 * mix + 0.5 * mix.T),
+    (
+        "mean_of_all_beside",
+        lambda mix: by_mask(mix, mix.trace() / len(mix), mix.mean()),
+    ),
+    (
+        "only_the_diagonal",
+        lambda mix: torch.diag(mix.diagonal().mean().expand(len(mix))),
+    ),
+]

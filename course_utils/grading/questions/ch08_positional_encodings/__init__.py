@@ -1,0 +1,1 @@
+"""The questions of `exercises/08_positional_encodings.ipynb`."""

@@ -1,0 +1,141 @@
+"""`rows_for`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import first, normal, second
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+
+def rows_for(table: Tensor, n_tokens: int, first: int) -> tuple[Tensor, int]:
+    rows = table[first : first + n_tokens]
+    return rows, n_tokens - len(rows)
+
+
+def places_asked(n_tokens: int, first: int) -> Tensor:
+    return torch.arange(first, first + n_tokens)
+
+
+def draw_rows(rng: np.random.Generator) -> list[Args]:
+    return [
+        (normal(rng, 9, 4), int(rng.integers(2, 5)), int(rng.integers(2, 5)))
+        for _ in range(3)
+    ]
+
+
+def draw_too_long(rng: np.random.Generator) -> list[Args]:
+    cases: list[Args] = []
+    for rows, n_tokens, start in ((5, 7, 0), (6, 4, 4), (5, 3, 9)):
+        cases.append((normal(rng, rows, 3), n_tokens + int(rng.integers(0, 2)), start))
+    return cases
+
+
+QUESTION = Question(
+    id="08.4",
+    title="Rows of a learned table, and how many are missing",
+    answer="rows_for",
+    arguments=("table", "n_tokens", "first"),
+    outputs=(Output("rows", "token d_model"), Output("missing")),
+    reference=rows_for,
+    next_step="take the rows from `first` on, and count those that are not there.",
+    parts=(
+        Part("inside the table: rows", 1, draw_rows, view=first),
+        Part("inside the table: nothing missing", 1, draw_rows, view=second),
+        Part("beyond the table", 1, draw_too_long),
+    ),
+    mistakes=(
+        Mistake(
+            "first_ignored",
+            "the rows always begin at 0: when a text is continued, the new tokens "
+            "stand behind those already read",
+            lambda table, n, first: (table[:n], max(n - len(table), 0)),
+        ),
+        Mistake(
+            "wraps_around",
+            "after the last row the table begins anew: two places would share a row "
+            "and could not be told apart",
+            lambda table, n, first: (table[places_asked(n, first) % len(table)], 0),
+        ),
+        Mistake(
+            "last_row_repeated",
+            "all places beyond the table get its last row: they could not be told "
+            "apart; say instead how many are missing",
+            lambda table, n, first: (
+                table[places_asked(n, first).clamp(max=len(table) - 1)],
+                0,
+            ),
+        ),
+        Mistake(
+            "missing_without_first",
+            "the number of missing rows forgets where the tokens begin: it is the end "
+            "that lies beyond the table",
+            lambda table, n, first: (
+                table[first : first + n],
+                max(n - len(table), 0),
+            ),
+        ),
+        Mistake(
+            "negative_missing",
+            "when all rows are there the number of missing ones is negative: nothing "
+            "is missing then",
+            lambda table, n, first: (table[first : first + n], first + n - len(table)),
+        ),
+        Mistake(
+            "more_missing_than_asked",
+            "more rows are missing than were asked for: rows before `first` were not "
+            "asked for",
+            lambda table, n, first: (
+                table[first : first + n],
+                max(first + n - len(table), 0),
+            ),
+        ),
+        Mistake(
+            "end_taken_for_count",
+            "`n_tokens` is used as the place where to end: it says how many, counted "
+            "from `first`",
+            lambda table, n, first: (table[first:n], max(n - len(table), 0)),
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def first_rows(table, n):
+    return table[:n], max(0, n - table.shape[0])
+
+
+RIGHT = [
+    lambda table, n, first: (
+        table[[p for p in range(first, first + n) if p < len(table)]],
+        sum(p >= len(table) for p in range(first, first + n)),
+    )
+]
+WRONG = [
+    ("first_ignored", lambda table, n, first: first_rows(table, n)),
+    (
+        "wraps_around",
+        lambda table, n, first: (
+            torch.stack([table[(first + i) % len(table)] for i in range(n)]),
+            0,
+        ),
+    ),
+    (
+        "last_row_repeated",
+        lambda table, n, first: (
+            torch.stack([table[min(first + i, len(table) - 1)] for i in range(n)]),
+            torch.tensor(0),
+        ),
+    ),
+    (
+        "more_missing_than_asked",
+        lambda table, n, first: (
+            table[first:][:n],
+            first + n - len(table) if first + n > len(table) else 0,
+        ),
+    ),
+]

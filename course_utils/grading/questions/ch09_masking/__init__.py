@@ -1,0 +1,1 @@
+"""The questions of `exercises/09_masking.ipynb`."""

@@ -1,0 +1,1 @@
+"""The questions of `exercises/10_multi_head.ipynb`."""

@@ -1,0 +1,1 @@
+"""The questions of `exercises/11_transformer_block.ipynb`."""

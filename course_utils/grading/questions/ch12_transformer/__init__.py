@@ -1,0 +1,1 @@
+"""The questions of `exercises/12_transformer.ipynb`."""

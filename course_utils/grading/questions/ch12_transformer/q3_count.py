@@ -1,0 +1,185 @@
+"""`count`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from course_utils.grading.questions.draw import first, second, sizes
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+from course_utils.models.blocks import DecoderBlock, EncoderBlock
+
+
+def attention_size(d: int) -> int:
+    return 4 * d * d + 4 * d
+
+
+def feed_forward_size(d: int, h: int) -> int:
+    return 2 * d * h + d + h
+
+
+def count(d_model: int, d_hidden: int) -> tuple[int, int]:
+    d, thinking = d_model, feed_forward_size(d_model, d_hidden)
+    encoder = attention_size(d) + thinking + 2 * 2 * d
+    return encoder, 2 * attention_size(d) + thinking + 3 * 2 * d
+
+
+def draw_widths(rng: np.random.Generator) -> list[Args]:
+    return [tuple(8 * n for n in sizes(rng, 2, least=4)) for _ in range(3)]
+
+
+def one_norm(d: int, h: int) -> tuple[int, int]:
+    thinking = feed_forward_size(d, h) + 2 * d
+    return attention_size(d) + thinking, 2 * attention_size(d) + thinking
+
+
+def both_are(name: str, hint: str, encoder: Any, decoder: Any) -> Mistake:
+    """A slip in both numbers, recognised in either."""
+
+    def wrong(d: int, h: int) -> tuple[int, int]:
+        return encoder(d, h), decoder(d, h)
+
+    def sign(args: Args, value: Any) -> bool:
+        made = zip(value, wrong(*args), count(*args))
+        return any(float(v) == w != right for v, w, right in made)
+
+    return Mistake(name, hint, wrong, sign)
+
+
+QUESTION = Question(
+    id="12.3",
+    title="How many parameters has a block?",
+    answer="count",
+    arguments=("d_model", "d_hidden"),
+    outputs=(Output("encoder"), Output("decoder")),
+    reference=count,
+    tolerance=1e-9,
+    next_step="add up the parts: attention, feed-forward, norms; matrices and biases.",
+    parts=(
+        Part("the encoder's block", 1, draw_widths, view=first),
+        Part("the decoder's block", 2, draw_widths, view=second),
+    ),
+    mistakes=(
+        Mistake(
+            "one_norm_a_block",
+            "one norm is counted in each block: every layer has its own, so two in the "
+            "encoder's and three in the decoder's",
+            one_norm,
+        ),
+        both_are(
+            "matrices_alone",
+            "the matrices are right, but nothing else is counted: biases, and a scale "
+            "and a shift for every norm",
+            lambda d, h: 4 * d * d + 2 * d * h,
+            lambda d, h: 8 * d * d + 2 * d * h,
+        ),
+        both_are(
+            "no_biases",
+            "the biases are missing: every projection and both layers of the "
+            "feed-forward part have one",
+            lambda d, h: 4 * d * d + 2 * d * h + 4 * d,
+            lambda d, h: 8 * d * d + 2 * d * h + 6 * d,
+        ),
+        both_are(
+            "no_norms",
+            "the norms are missing: each has a scale and a shift for every feature",
+            lambda d, h: attention_size(d) + feed_forward_size(d, h),
+            lambda d, h: 2 * attention_size(d) + feed_forward_size(d, h),
+        ),
+        both_are(
+            "norm_without_shift",
+            "a norm is counted with one vector: it has a scale and a shift",
+            lambda d, h: attention_size(d) + feed_forward_size(d, h) + 2 * d,
+            lambda d, h: 2 * attention_size(d) + feed_forward_size(d, h) + 3 * d,
+        ),
+        both_are(
+            "no_output_matrix",
+            "attention is counted with three matrices: W_O makes four",
+            lambda d, h: count(d, h)[0] - d * d - d,
+            lambda d, h: count(d, h)[1] - 2 * (d * d + d),
+        ),
+        both_are(
+            "hidden_bias_missing",
+            "the wide layer of the feed-forward part is counted without its bias, "
+            "which has d_hidden numbers",
+            lambda d, h: count(d, h)[0] - h,
+            lambda d, h: count(d, h)[1] - h,
+        ),
+        both_are(
+            "hidden_bias_too_narrow",
+            "both biases of the feed-forward part are counted with d_model numbers: "
+            "that of the wide layer has d_hidden",
+            lambda d, h: count(d, h)[0] - h + d,
+            lambda d, h: count(d, h)[1] - h + d,
+        ),
+        both_are(
+            "cross_has_no_matrices",
+            "the decoder's second attention is counted with its norm alone: it has "
+            "four projections of its own",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - attention_size(d),
+        ),
+        both_are(
+            "blocks_alike",
+            "both blocks are given the same number: the decoder's has a second "
+            "attention, with its norm",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[0],
+        ),
+        both_are(
+            "cross_without_norm",
+            "the second attention of the decoder is counted without the norm that "
+            "belongs to it",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - 2 * d,
+        ),
+        both_are(
+            "two_feed_forwards",
+            "the decoder is given two feed-forward layers: it has one, at the end",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] + feed_forward_size(d, h),
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def parameters(block):
+    return sum(p.numel() for p in block.parameters())
+
+
+def built(d_model, d_hidden):
+    """Count what PyTorch has really made."""
+    kinds = (EncoderBlock, DecoderBlock)
+    return tuple(parameters(kind(d_model, 1, d_hidden)) for kind in kinds)
+
+
+def off_by(encoder, decoder):
+    def answer(d_model, d_hidden):
+        first, second = built(d_model, d_hidden)
+        return first + encoder(d_model, d_hidden), second + decoder(d_model, d_hidden)
+
+    return answer
+
+
+RIGHT = [built]
+WRONG = [
+    ("no_biases", off_by(lambda d, h: -(5 * d + h), lambda d, h: -(9 * d + h))),
+    ("one_norm_a_block", off_by(lambda d, h: -2 * d, lambda d, h: -4 * d)),
+    ("matrices_alone", off_by(lambda d, h: -(9 * d + h), lambda d, h: -(15 * d + h))),
+    ("hidden_bias_missing", off_by(lambda d, h: -h, lambda d, h: -h)),
+    ("hidden_bias_too_narrow", off_by(lambda d, h: d - h, lambda d, h: d - h)),
+    ("cross_has_no_matrices", off_by(lambda d, h: 0, lambda d, h: -4 * d * (d + 1))),
+    ("no_norms", off_by(lambda d, h: -4 * d, lambda d, h: -6 * d)),
+    ("norm_without_shift", off_by(lambda d, h: -2 * d, lambda d, h: -3 * d)),
+    (
+        "no_output_matrix",
+        off_by(lambda d, h: -d * (d + 1), lambda d, h: -2 * d * (d + 1)),
+    ),
+    ("blocks_alike", lambda d, h: 2 * built(d, h)[:1]),
+    ("cross_without_norm", off_by(lambda d, h: 0, lambda d, h: -2 * d)),
+    ("two_feed_forwards", off_by(lambda d, h: 0, lambda d, h: 2 * d * h + d + h)),
+]

@@ -1,0 +1,1 @@
+"""The questions of `exercises/13_decoder_only.ipynb`."""

@@ -1,0 +1,1 @@
+"""The questions of `exercises/14_vision_and_cross_attention.ipynb`."""

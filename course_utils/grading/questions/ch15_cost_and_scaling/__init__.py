@@ -1,0 +1,1 @@
+"""The questions of `exercises/15_cost_and_scaling.ipynb`."""

@@ -1,0 +1,211 @@
+"""Run the cells of a submission and call its answers, inside the sandbox.
+
+Part of the program that `worker` starts. It knows the questions' inputs and nothing of
+what should come of them.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import linecache
+import os
+import signal
+import sys
+import types
+from _thread import get_ident
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from os import write
+from time import process_time
+from traceback import walk_stack
+from typing import Any
+
+from course_utils.grading.answer_runner import (
+    LIBRARIES,
+    Failure,
+    Record,
+    Watch,
+    failure_of,
+    run,
+)
+from course_utils.grading.sandbox.wire_format import decode, encode_record
+
+MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
+
+
+class TimeUpError(BaseException):
+    """A cell or a question used up its time."""
+
+
+# ------------------------------------------------------------------------------- cells
+
+
+def without_magics(source: str) -> str:
+    """Blank the lines that only IPython understands, keeping the lines' numbers."""
+    lines = source.split("\n")
+    if lines[0].startswith("%%"):
+        keeps_python = lines[0].split()[0] in ("%%time", "%%timeit", "%%capture")
+        return "\n".join(["", *lines[1:]]) if keeps_python else ""
+    return "\n".join(
+        line[: len(line) - len(line.lstrip())] + "pass"
+        if line.lstrip().startswith(("%", "!", "?")) or line.rstrip().endswith("?")
+        else line
+        for line in lines
+    )
+
+
+def parsed(source: str) -> ast.Module:
+    """Parse a cell, with its magics if need be."""
+    try:
+        return ast.parse(source)
+    except SyntaxError:
+        return ast.parse(without_magics(source))
+
+
+def described(error: BaseException) -> str:
+    """Put an exception in one line of bounded length."""
+    return f"{type(error).__name__}: {error}"[:300]
+
+
+def bound_names(tree: ast.Module) -> list[str]:
+    """List the names that a cell's functions, classes and assignments bind."""
+    names = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [t.id for t in node.targets if isinstance(t, ast.Name)]
+    return names
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raise TimeUpError after so much processor time, or thrice that of the clock."""
+
+    def stop(*_: Any) -> None:
+        raise TimeUpError
+
+    signal.signal(signal.SIGPROF, stop)
+    signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # which a cell may have left running
+    processor = signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
+    clock = signal.setitimer(signal.ITIMER_REAL, 3 * seconds, 0.5)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, *processor)
+        signal.setitimer(signal.ITIMER_REAL, *clock)
+
+
+# ---------------------------------------------------------------------------- the run
+
+
+def second_thread() -> bool:
+    """Tell whether a thread runs that could work for an answer, unwatched.
+
+    The one that keeps tqdm's bars fresh could not.
+    """
+    threads = sys._current_frames()
+    del threads[get_ident()]
+    monitor = tuple(os.path.join(place, "tqdm", "_monitor.py") for place in LIBRARIES)
+    return any(
+        not any(f.f_code.co_filename in monitor for f, _ in walk_stack(frame))
+        for frame in threads.values()
+    )
+
+
+def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]:
+    """Call an answer with every case of its question and encode what came of it."""
+    cases, names = question["cases"], tuple(question["arguments"])
+    failure = None
+    records: list[Any] = []
+    with time_limit(seconds):
+        try:
+            if question["watched"]:  # let it import what it needs: slow when watched
+                run(answer, cases[0], names)
+            for args in cases:
+                watch = Watch(question["packaged"]) if question["watched"] else None
+                if watch and second_thread():
+                    watch.library.add("reach:a second thread")
+                records.append(encoded(run(answer, args, names, watch)))
+        except TimeUpError:
+            failure = Failure("time")
+        except BaseException as error:
+            failure = failure_of(error)
+    last = encode_record(Record(failure=failure))
+    return (records + [last] * len(cases))[: len(cases)]
+
+
+def encoded(record: Any) -> Any:
+    """Encode a record, or say that it is too much to carry."""
+    try:
+        message = encode_record(record)
+        size = len(json.dumps(message))
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        failure = Failure("type", "value that is no tensor, number or text")
+        return encode_record(Record(failure=failure))
+    if size > MAX_RECORD:
+        failure = Failure("type", f"result of {size // 1_000_000} MB")
+        return encode_record(Record(failure=failure))
+    return message
+
+
+def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
+    """Run the cells in order; call each answer when it is checked, or at the end."""
+    seconds, questions = request["seconds"], request["questions"]
+    for question in questions.values():  # before a cell could replace what decodes
+        question["cases"] = [tuple(decode(case)) for case in question["cases"]]
+    done: set[str] = set()
+    trees: dict[int, ast.Module] = {}
+    for i, source in enumerate(request["cells"]):
+        if i in request["skip"]:
+            continue
+        send(parse=i)
+        try:
+            trees[i] = parsed(source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            send(broken=i, error=described(error))
+    send(names=[name for tree in trees.values() for name in bound_names(tree)])
+
+    def check(identifier: Any = None, answer: Any = None, *_: Any, **__: Any) -> None:
+        if isinstance(identifier, str) and identifier in questions:
+            send(question=identifier)
+            records = evaluate(questions[identifier], answer, seconds)
+            done.add(identifier)
+            send(answered=identifier, records=records)
+
+    stand_in = types.ModuleType("course_utils.grading.checks")
+    stand_in.check = check  # type: ignore[attr-defined]
+    stand_in.progress = lambda *_: None  # type: ignore[attr-defined]
+    for name in ("course_utils.checks", "course_utils.grading.checks"):
+        sys.modules[name] = stand_in
+    space: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+    for i, tree in trees.items():
+        send(cell=i)
+        name = f"<cell {i}>"
+        linecache.cache[name] = (0, None, request["cells"][i].splitlines(True), name)
+        try:
+            with time_limit(seconds):
+                exec(compile(tree, name, "exec", dont_inherit=True), space)
+        except TimeUpError:
+            send(broken=i, error="time")
+        except BaseException as error:
+            send(broken=i, error=described(error))
+    for identifier, question in questions.items():
+        if question["answer"] in space and identifier not in done:
+            check(identifier, space[question["answer"]])
+    send(done=round(process_time(), 2))
+
+
+def begin(request: dict[str, Any], channel: int) -> None:
+    """Serve a request through a channel, one JSON message per line."""
+    mark = request.pop("mark")
+
+    def send(**message: Any) -> None:
+        data = json.dumps({"mark": mark, **message}).encode() + b"\n"
+        while data:
+            data = data[write(channel, data) :]
+
+    send(ready=True)
+    serve(request, send)

@@ -1,0 +1,1 @@
+"""What the models are asked to learn, and what can be had without learning."""

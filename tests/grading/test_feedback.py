@@ -1,0 +1,402 @@
+"""Whatever is written, the check says where it left the path, and never misleads."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import torch
+
+from course_utils.grading import checks, guard
+from course_utils.grading.checks import check, grade_answer, progress_text
+from course_utils.grading.comparison import fitted, relation
+from course_utils.grading.mutants import mutants
+from course_utils.grading.program import MAX_BYTES, MAX_STEPS, Program
+from course_utils.grading.questions import EXERCISES, chapter_questions, find_question
+from course_utils.grading.scoring import ask, expectations, judge
+
+
+@pytest.fixture(autouse=True)
+def _own_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def attention(queries, keys, values):
+    scores = queries @ keys.mT / math.sqrt(keys.shape[-1])
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ values, weights
+
+
+# ----------------------------------------------------------------- where it goes wrong
+
+
+def scale_of_two_sizes(queries, keys, values):
+    s = queries @ keys.mT
+    s = s / (keys.shape[-1] * values.shape[-1]) ** 0.5
+    a = torch.softmax(s, dim=-1)
+    return a @ values, a
+
+
+def tanh_of_the_values(queries, keys, values):
+    context, weights = attention(queries, keys, values)
+    return torch.tanh(context), weights
+
+
+def sigmoid_for_tanh(decoder_state, encoder_states, w, u, v):
+    q, k = decoder_state @ w, encoder_states @ u
+    return torch.sigmoid(q[:, None] + k) @ v
+
+
+def wrong_gate(x, state, weight_x, weight_state, bias_x, bias_state):
+    _, z_x, n_x = (x @ weight_x.T + bias_x).chunk(3, -1)
+    _, z_h, n_h = (state @ weight_state.T + bias_state).chunk(3, -1)
+    z = torch.sigmoid(z_x + z_h)
+    n = torch.tanh(n_x + z * n_h)
+    return (1 - z) * n + z * state
+
+
+def head_count_for_the_scale(x, w_qkv, w_o, n_heads):
+    b, t, _ = x.shape
+    q, k, v = (x @ w_qkv).chunk(3, -1)
+    q, k, v = (y.view(b, t, n_heads, -1).transpose(1, 2) for y in (q, k, v))
+    a = (q @ k.mT / n_heads).softmax(-1)
+    return (a @ v).transpose(1, 2).reshape(b, t, -1) @ w_o, a
+
+
+def whole_numbers(counts):
+    df = (counts > 0).sum(dim=0)
+    idf = torch.log(len(counts) // df.clamp(min=1)) * (df > 0)
+    return idf, counts * idf
+
+
+def another_base(positions, d_model):
+    speed = 1 / 1000 ** (2 * torch.arange(d_model // 2) / d_model)
+    a = positions[:, None] * speed
+    return torch.stack([a.sin(), a.cos()], -1).flatten(1)
+
+
+def cosine_downwards(step, steps, lr, warmup):
+    if step < warmup:
+        return lr * (step + 1) / warmup
+    return lr * (1 - math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+
+
+LOCATED = [
+    (
+        "06.1",
+        scale_of_two_sizes,
+        r"`s` \(line \d+, `s = queries @ keys.mT`\) is still as in the solution; "
+        r"`scores` never appears: "
+        r"look from line \d+, `s = s / \(keys",
+    ),
+    ("06.1", tanh_of_the_values, "the right `context` is there .* but then changed"),
+    (
+        "03.1",
+        sigmoid_for_tanh,
+        "the sum .* in the solution: look at the rest of that line",
+    ),
+    ("03.1", sigmoid_for_tanh, "what the solution gives if `sigmoid` stands where"),
+    ("02.1", wrong_gate, r"look from line \d+, `n = torch.tanh\(n_x \+ z \* n_h\)`"),
+    (
+        "10.3",
+        head_count_for_the_scale,
+        "the matrix product .* is still as in the solution",
+    ),
+    ("01.2", whole_numbers, r"if a division gives whole numbers \(`//`\)"),
+    ("08.1", another_base, "if 1000.0 stands where another number belongs"),
+    ("12.5", cosine_downwards, "if a term is subtracted"),
+    (
+        "12.3",
+        lambda d_model, d_hidden: (d_model**2 + 7, 3 * d_hidden),
+        r"`encoder` is \d+, expected \d+ with d_model=\d+",
+    ),
+    ("05.3", lambda length, n_others: 0.9 - length / 7, "`weight` is .*, expected"),
+    ("06.5", lambda: (8, 7, 5), "`.*` is not the right number"),
+]
+
+
+@pytest.mark.parametrize(("identifier", "answer", "sentence"), LOCATED)
+def test_a_hint_says_where_an_answer_leaves_the_path(identifier, answer, sentence):
+    hint = grade_answer(identifier, answer).hint
+    assert re.search(sentence, hint), hint
+    assert "the numbers are not" not in hint
+
+
+def test_a_detour_is_not_called_a_mistake():
+    """Powers divided by their sum are right until the sum runs the wrong way."""
+
+    def answer(queries, keys, values):
+        scores = queries @ keys.mT / math.sqrt(keys.shape[-1])
+        powers = torch.exp(scores)
+        weights = 2 * powers / powers.sum(-1, keepdim=True)
+        return weights @ values, weights
+
+    hint = grade_answer("06.1", answer).hint
+    assert "powers = torch.exp(scores)` is where" not in hint
+    assert "the right `weights`" in hint or "look from" in hint
+
+
+def test_one_wrong_output_is_told_from_the_other():
+    def answer(queries, keys, values):
+        scores = queries @ keys.mT / math.sqrt(keys.shape[-1])
+        weights = torch.softmax(scores, dim=-1)
+        return scores @ values, weights
+
+    result = grade_answer("06.1", answer)
+    assert (result.misconception, result.points) == ("leaves", 1)
+    assert "`scores` (line" in result.hint
+    assert "`return scores @ values, weights`" in result.hint
+    records = [ask(find_question("06.1"), answer, case) for case in cases_of("06.1")]
+    untraced = judge(find_question("06.1"), "public", records)
+    assert untraced.misconception == "as no_softmax"
+    assert untraced.hint.startswith("right: `weights`; in `context` it is as if: ")
+
+
+def cases_of(identifier):
+    return expectations(find_question(identifier), "public")[0]
+
+
+def test_a_right_value_with_a_changed_argument_is_told_just_that():
+    def answer(x, w, order):
+        found = grade_answer_reference("11.3", x, w, order)
+        x += 1
+        return found
+
+    result = grade_answer("11.3", answer, learners=False)
+    assert result.misconception == "mutated"
+    assert "the result is right, but `around` changes its argument `x`" in result.hint
+
+
+def grade_answer_reference(identifier, *args):
+    return find_question(identifier).reference(*args).clone()
+
+
+def test_right_weights_keep_their_point_beside_a_misshapen_context():
+    def answer(queries, keys, values):
+        context, weights = attention(queries, keys, values)
+        return context.mT, weights
+
+    result = grade_answer("06.1", answer)
+    assert ("weights", 1, 1) in result.parts
+    assert "`context` has shape" in result.hint
+
+
+def test_a_record_is_bounded():
+    with Program() as program:
+        x = torch.zeros(300, 300)
+        for _ in range(2 * MAX_STEPS):
+            x = x + 1
+    assert len(program.steps) <= MAX_STEPS
+    assert sum(step.value.nbytes for step in program.steps) < MAX_BYTES + x.numel() * 8
+
+
+def test_nearly_every_question_with_arguments_has_mutants():
+    made = [q for c in EXERCISES for q in chapter_questions(c) if q.arguments]
+    with_mutants = [q for q in made if next(iter(mutants(q)), None)]
+    assert len(with_mutants) > 0.9 * len(made)
+
+
+def test_relations_between_numbers_are_named():
+    right = np.array([[1.0, 2.0], [3.0, 5.0]])
+    assert relation(-right, right) == "has the wrong sign"
+    assert relation(2 * right, right) == "is 2 times what it should be"
+    assert relation(np.array(3.0), np.array(2.9)) == ""
+    assert relation(right + 1, right) == "is off by 1 everywhere"
+    assert relation(right[::-1], right) == "is right, but reversed along axis 0"
+    assert relation(right.T, right) == "holds the right numbers in wrong places"
+    assert relation(right**2 + 1, right) == ""
+
+
+# --------------------------------------------------- honest answers, written otherwise
+
+
+def in_double(queries, keys, values):
+    return attention(queries.double(), keys.double(), values.double())
+
+
+def by_einsum(queries, keys, values):
+    scores = torch.einsum("...qd,...kd->...qk", queries, keys) / keys.shape[-1] ** 0.5
+    weights = scores.softmax(-1)
+    return torch.einsum("...qk,...kv->...qv", weights, values), weights
+
+
+def in_numpy(queries, keys, values):
+    return tuple(x.numpy() for x in attention(queries, keys, values))
+
+
+def smoothed(logits, right, epsilon):
+    log_p = torch.log_softmax(logits, -1)
+    chosen = log_p[torch.arange(len(right)), right]
+    return -((1 - epsilon) * chosen + epsilon * log_p.mean(-1)).mean()
+
+
+def follows(wants):
+    def circle(i):
+        seen = []
+        while i not in seen:
+            seen.append(i)
+            i = int(wants[i])
+        return len(seen) - seen.index(i)
+
+    return torch.tensor([circle(i) <= 2 for i in range(len(wants))]).all()
+
+
+HONEST = [
+    ("06.1", in_double),
+    ("06.1", by_einsum),
+    ("06.1", in_numpy),
+    ("06.1", lambda *given: list(attention(*given))),
+    ("12.4", smoothed),
+    ("12.4", lambda *given: smoothed(*given).item()),
+    ("05.5", follows),
+    ("03.6", lambda: (Fraction(4, 5), Fraction(2, 9))),
+    ("07.1", lambda to: (torch.eye(len(to))[to.argsort()], to.argsort().tolist())),
+    ("07.5", lambda: (torch.eye(4), [1, 0, 2, 3])),
+    ("07.5", lambda: (np.eye(4), np.array([1, 0, 2, 3]))),
+    ("05.4", lambda: [[1.0, 1.0], [1.0, 1.1], [9.0, 0.0]]),
+    ("02.4", lambda w, s: gradients(w, s).tolist()),
+    (
+        "15.1",
+        lambda n, d: torch.tensor([8 * n * d * d + 4 * n * n * d, 12 * n * d * d]),
+    ),
+    ("11.7", lambda: torch.tensor(find_question("11.7").reference())),
+]
+
+
+def gradients(weight, states):
+    factors = weight * (1 - states[1:] ** 2)
+    return torch.cat([factors.flip(0).cumprod(0).flip(0), torch.ones(1)])
+
+
+@pytest.mark.parametrize(("identifier", "answer"), HONEST)
+def test_an_honest_style_keeps_its_points(identifier, answer):
+    result = grade_answer(identifier, answer, learners=False)
+    assert (result.points, result.hint) == (result.max_points, "")
+
+
+def test_what_means_something_else_is_not_made_to_fit():
+    assert fitted([1, "a"], np.ones(2)) == [1, "a"]
+    assert fitted([[1], [2, 3]], np.ones(2)) == [[1], [2, 3]]
+    assert fitted(np.ones(3), [1, 2]).shape == (3,)
+
+
+# --------------------------------------------------------------------- wrong witnesses
+
+WITNESSES = [
+    ("05.4", lambda: torch.tensor([[1e30, 0.0], [1e30, 1e29], [3e30, 3e30]])),
+    (
+        "07.5",
+        lambda: (torch.tensor([[1e17], [1], [0], [0]]), torch.tensor([3, 0, 1, 2])),
+    ),
+    ("10.7", lambda: (torch.zeros(2, 0, 2), 2, torch.ones(2, 0, 0).bool())),
+    ("11.4", lambda: (torch.zeros(0, 4), torch.ones(1, 4))),
+    ("02.6", lambda: (["a"] + ["the"] * 30, ["the"] * 31)),
+]
+
+
+@pytest.mark.parametrize(("identifier", "answer"), WITNESSES)
+def test_a_witness_by_rounding_or_emptiness_is_none(identifier, answer):
+    assert grade_answer(identifier, answer, learners=False).points == 0
+
+
+@pytest.mark.parametrize("kind", ["float", "int"])
+def test_numbers_are_no_masks_where_truth_is_asked_for(kind):
+    def answer(lengths, n_source, n_target):
+        own, cross = find_question("12.2").reference(lengths, n_source, n_target)
+        return getattr(own, kind)(), cross
+
+    result = grade_answer("12.2", answer, learners=False)
+    assert result.points == 2
+    assert "`own` holds numbers, expected True and False" in result.hint
+
+
+# ------------------------------------------------------------- a check that stays calm
+
+
+def endless(queries, keys, values):
+    while True:
+        queries = queries + 0
+
+
+def stubborn(queries, keys, values):
+    while True:
+        try:
+            time.sleep(0.001)
+        except BaseException:
+            raise
+
+
+@pytest.mark.parametrize("answer", [endless, stubborn])
+def test_an_answer_that_never_ends_is_stopped_and_told_so(answer, monkeypatch):
+    monkeypatch.setattr(checks, "SECONDS", 0.4)
+    result = grade_answer("06.1", answer)
+    assert (result.misconception, result.points) == ("time", 0)
+    assert "did not finish in time" in result.hint
+    time.sleep(0.7)  # nothing is raised afterwards
+
+
+def test_what_was_right_before_the_time_was_up_keeps_its_points(monkeypatch):
+    monkeypatch.setattr(checks, "SECONDS", 0.4)
+
+    def answer(queries, keys, values):
+        while queries.dim() > 2:
+            pass
+        return attention(queries, keys, values)
+
+    result = grade_answer("06.1", answer)
+    assert (result.misconception, result.points) == ("time", 2)
+
+
+def test_an_interrupt_shows_three_lines():
+    def stopped(queries, keys, values):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        check("06.1", stopped)
+    assert len(caught.value._render_traceback_()) == 3
+    assert caught.value.__suppress_context__
+
+
+def test_what_an_answer_prints_is_shown_once_below_the_verdict(capsys):
+    def answer(queries, keys, values):
+        print("so far so good", queries.shape)
+        return attention(queries, keys, values)
+
+    check("06.1", answer)
+    said = capsys.readouterr().out
+    assert said.count("so far so good") == 1
+    assert said.index("4 of 4 points") < said.index("so far so good")
+
+
+def test_what_an_answer_prints_is_capped(capsys):
+    check("06.1", lambda *given: print("x" * 10**6) or attention(*given))
+    assert len(capsys.readouterr().out) < 2 * guard.MAX_PRINTED
+
+
+def test_an_answer_may_not_ask_the_keyboard():
+    before = input
+    result = grade_answer("06.1", lambda *given: input("number of heads? "))
+    assert "everything an answer needs comes as its arguments" in result.hint
+    assert input is before
+
+
+def test_figures_of_later_calls_are_closed():
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+    grade_answer("06.1", lambda *given: plt.figure() and attention(*given))
+    assert len(plt.get_fignums()) == 1
+    plt.close("all")
+
+
+def test_progress_says_how_to_begin_to_go_on_and_what_comes_after():
+    rows = [("06.1", "Attention", 0, 4)]
+    assert "next: 06.1 Attention: write the body" in progress_text("06", rows)
+    rows = [("06.1", "Attention", 3, 4)]
+    assert "its check says what is missing" in progress_text("06", rows)
+    rows = [("06.1", "Attention", 4, 4)]
+    assert "Next: chapter 07." in progress_text("06", rows)

@@ -1,0 +1,1 @@
+"""What reads, runs and normalises the notebooks."""

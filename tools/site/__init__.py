@@ -1,0 +1,1 @@
+"""What turns pages into the website: Sphinx extensions, assets, print, marks."""
