@@ -64,11 +64,11 @@ def require_norm_order(order: str) -> None:
         )
 
 
-def require_same_shape(x: Tensor, found: Tensor) -> None:
+def require_same_shape(x: Tensor, update: Tensor) -> None:
     """Refuse to add to the stream what would not fit, or would be broadcast."""
-    if x.shape != found.shape:
+    if x.shape != update.shape:
         raise ValueError(
-            f"the layer found {shape_of(found)} for a stream of {shape_of(x)}; a "
+            f"the layer gave {shape_of(update)} for a stream of {shape_of(x)}; a "
             "residual sum needs equal shapes: end the layer in a projection to d_model "
             "and keep all tokens."
         )
@@ -113,7 +113,7 @@ class FeedForward(nn.Module):
 
 
 class Residual(nn.Module):
-    """Add what a layer found to what came in, with the norm before or after.
+    """Add what a layer computed to what came in, with the norm before or after.
 
     pre (today): x + f(norm(x)). post (2017): norm(x + f(x)). Taught in chapter 11.
     """
@@ -129,10 +129,10 @@ class Residual(nn.Module):
         """Return what the layer reads."""
         return self.norm(x) if self.order == "pre" else x
 
-    def after(self, x: Tensor, found: Tensor) -> Tensor:
-        """Return the stream with what the layer found added to it."""
-        require_same_shape(x, found)
-        total = x + self.dropout(found)
+    def after(self, x: Tensor, update: Tensor) -> Tensor:
+        """Return the stream with the layer's update added to it."""
+        require_same_shape(x, update)
+        total = x + self.dropout(update)
         return total if self.order == "pre" else self.norm(total)
 
 
@@ -167,7 +167,7 @@ class EncoderBlock(nn.Module):
         cache: KeyValueCache | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights]:
         require_sequence(x, self.attention.output.in_features)
-        found, weights = self.attention(
+        update, weights = self.attention(
             self.around_attention.before(x),
             mask=mask,
             causal=causal,
@@ -175,9 +175,9 @@ class EncoderBlock(nn.Module):
             rotate=rotate,
             cache=cache,
         )
-        x = self.around_attention.after(x, found)
-        found = self.feed_forward(self.around_feed_forward.before(x))
-        return self.around_feed_forward.after(x, found), weights
+        x = self.around_attention.after(x, update)
+        update = self.feed_forward(self.around_feed_forward.before(x))
+        return self.around_feed_forward.after(x, update), weights
 
 
 class DecoderBlock(nn.Module):
@@ -211,18 +211,19 @@ class DecoderBlock(nn.Module):
         need_weights: bool = False,
         cache: KeyValueCache | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights, CrossWeights]:
-        asked = self.around_attention.before(x)
-        found, own = self.attention(
-            asked, causal=True, need_weights=need_weights, cache=cache
+        normed = self.around_attention.before(x)
+        update, self_weights = self.attention(
+            normed, causal=True, need_weights=need_weights, cache=cache
         )
-        x = self.around_attention.after(x, found)
-        asked = self.around_cross_attention.before(x)
-        found, cross = self.cross_attention(
-            asked, memory, memory_mask, need_weights=need_weights
+        x = self.around_attention.after(x, update)
+        normed = self.around_cross_attention.before(x)
+        update, cross_weights = self.cross_attention(
+            normed, memory, memory_mask, need_weights=need_weights
         )
-        x = self.around_cross_attention.after(x, found)
-        found = self.feed_forward(self.around_feed_forward.before(x))
-        return self.around_feed_forward.after(x, found), own, cross
+        x = self.around_cross_attention.after(x, update)
+        update = self.feed_forward(self.around_feed_forward.before(x))
+        x = self.around_feed_forward.after(x, update)
+        return x, self_weights, cross_weights
 
 
 def stack_layers(weights: list[Tensor | None]) -> Tensor | None:

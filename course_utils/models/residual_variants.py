@@ -1,7 +1,7 @@
 """Blocks wired in five ways, to see which stacks of them can be trained.
 
-A block asks its wiring twice: what the layer reads, and what becomes of what it found.
-With that exchanged, everything else of a stack stays the same.
+A block asks its wiring twice: what a layer reads, and what becomes of its update. With
+that exchanged, everything else of a stack stays the same.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ class Wiring(nn.Module):
         """Return what the layer reads."""
         return self.norm(x) if self.kind == "pre-norm" else x
 
-    def after(self, x: Tensor, found: Tensor) -> Tensor:
-        """Return the stream behind the layer."""
-        require_same_shape(x, found)
+    def after(self, x: Tensor, update: Tensor) -> Tensor:
+        """Return the stream after the layer."""
+        require_same_shape(x, update)
         alone = self.kind in ("plain", "norm only")
-        total = found if alone else x + found
+        total = update if alone else x + update
         return total if self.kind == "pre-norm" else self.norm(total)
 
 

@@ -144,11 +144,11 @@ def test_what_overflowed_is_shown_as_a_large_number():
         (lambda: Residual(4, "sandwich"), "norm is 'sandwich', expected 'pre'"),
         (
             lambda: Residual(4).after(torch.zeros(2, 3, 4), torch.zeros(2, 1, 4)),
-            r"the layer found \(2, 1, 4\) for a stream of \(2, 3, 4\)",
+            r"the layer gave \(2, 1, 4\) for a stream of \(2, 3, 4\)",
         ),
         (
             lambda: Wiring(4, "plain").after(torch.zeros(3, 4), torch.zeros(3, 1)),
-            r"the layer found \(3, 1\)",
+            r"the layer gave \(3, 1\)",
         ),
         (
             lambda: EncoderBlock(4, 2, 8)(torch.zeros(3, 4)),
