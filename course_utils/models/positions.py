@@ -25,28 +25,31 @@ def require_even(d_model: int, name: str = "d_model") -> None:
 
 
 def frequencies(
-    d_model: int, device: torch.device | None = None
+    d_model: int, device: torch.device | None = None, base: float = 10000.0
 ) -> Float[Tensor, "pair"]:
     """Return how far each pair of features turns per position, from fast to slow.
 
-    w_i = 10000^(-2i / d_model), i = 0 … d_model/2 - 1: wavelengths from 2 pi towards
-    10000 * 2 pi. Taught in chapter 08.
+    w_i = base^(-2i / d_model), i = 0 … d_model/2 - 1: wavelengths from 2 pi towards
+    base * 2 pi. Taught in chapter 08.
     """
     require_even(d_model)
-    return 10000.0 ** (-torch.arange(0, d_model, 2, device=device) / d_model)
+    return base ** (-torch.arange(0, d_model, 2, device=device) / d_model)
 
 
 def sinusoidal(
-    n_tokens: int, d_model: int, device: torch.device | None = None
+    n_tokens: int,
+    d_model: int,
+    device: torch.device | None = None,
+    base: float = 10000.0,
 ) -> Float[Tensor, "token d_model"]:
     """Give every position a pattern of waves, fixed and without end.
 
-    P[t, 2i] = sin(t / 10000^(2i/d_model)), P[t, 2i+1] = cos of the same angle: sines
+    P[t, 2i] = sin(t / base^(2i/d_model)), P[t, 2i+1] = cos of the same angle: sines
     and cosines take turns. Taught in chapter 08.
     """
     require_sizes(n_tokens=n_tokens)
     positions = torch.arange(n_tokens, device=device)
-    angles = positions[:, None] * frequencies(d_model, device)
+    angles = positions[:, None] * frequencies(d_model, device, base)
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2)
 
 
@@ -151,13 +154,13 @@ def alibi(
 
 
 def rotations(
-    positions: Int[Tensor, "token"], d_head: int
+    positions: Int[Tensor, "token"], d_head: int, base: float = 10000.0
 ) -> Shaped[Tensor, "token pair"]:
     """Return the turn of every position and pair as a complex number e^(i t w_i).
 
     Taught in chapter 08.
     """
-    angles = positions[:, None] * frequencies(d_head, positions.device)
+    angles = positions[:, None] * frequencies(d_head, positions.device, base)
     return torch.polar(torch.ones_like(angles), angles)
 
 
