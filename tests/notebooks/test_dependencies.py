@@ -94,3 +94,16 @@ def test_a_page_that_is_not_there_is_named(project: Path) -> None:
     (project / "book" / "intro.md").unlink()
     with pytest.raises(ValueError, match=r"lists 'book/intro', but there is no"):
         page_sources(project)
+
+
+def test_an_experiment_counts_for_the_notebooks_that_name_it(project: Path) -> None:
+    stored = project / "course_utils" / "experiments" / "06_peel.json"
+    stored.parent.mkdir()
+    stored.write_text("1")
+    fruit = nbformat.read(project / "book" / "fruit.ipynb", as_version=4)
+    names_it = new_code_cell(f'{SHOWS_FRUIT}\nexperiments.load("06_peel")')
+    other = new_notebook(cells=[names_it])
+    before = inputs(fruit, project), inputs(other, project)
+    stored.write_text("2")
+    assert inputs(fruit, project) == before[0]
+    assert inputs(other, project) != before[1]

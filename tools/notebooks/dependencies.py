@@ -139,14 +139,20 @@ def modules_used(code: str, root: Path) -> set[str]:
     return used
 
 
-def data_files(root: Path, modules: set[Path]) -> set[Path]:
+def data_files(root: Path, modules: set[Path], code: str = "") -> set[Path]:
     """The package's files that are not Python and that these modules could read.
 
-    A file named as a module beside it (`token_order.js`) belongs to that module alone.
+    A file named as a module beside it (`token_order.js`) belongs to that module alone,
+    a stored experiment to the notebooks whose code names it, any other file to all.
     """
-    found = (path for path in package_files(root) if path.suffix != ".py")
-    owners = {path: path.with_suffix(".py") for path in found}
-    return {p for p, owner in owners.items() if owner in modules or not owner.exists()}
+
+    def counts(path: Path) -> bool:
+        owner = path.with_suffix(".py")
+        if path.parent == root / PACKAGE / "experiments":
+            return path.stem in code
+        return owner in modules or not owner.exists()
+
+    return {p for p in package_files(root) if p.suffix != ".py" and counts(p)}
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -175,11 +181,12 @@ def installed(root: Path) -> dict[str, str]:
 
 def inputs(notebook: NotebookNode, root: Path) -> dict[str, str]:
     """All that the notebook's results depend on, each with a digest or a version."""
-    used = modules_used(as_python(notebook), root)
+    code = as_python(notebook)
+    used = modules_used(code, root)
     modules = module_names(root)
     files = {modules[name] for name in used}
     if used:
-        files |= data_files(root, files)
+        files |= data_files(root, files, code)
     files.add(root / "requirements.txt")
     cells = [
         [c.source, sorted({*tags(c)} - {TAG}), CHECKED in tags(c) and c.outputs]
