@@ -173,6 +173,17 @@ _LEFT_OUT = re.compile(
 )
 
 
+def _with_all_words(drawn: Figure) -> Any:
+    """The figure's box in inches, made larger where words would run over its edge.
+
+    A page sets them in its own font, a little larger or smaller than matplotlib does.
+    """
+    from matplotlib.transforms import Bbox
+
+    drawn.draw_without_rendering()
+    return Bbox.union([drawn.bbox_inches, drawn.get_tightbbox().padded(0.1)])
+
+
 def _svg(drawn: Figure, prefix: str) -> str:
     """The figure as SVG: colours by name of the page's palette, ids its own."""
     import matplotlib
@@ -181,7 +192,8 @@ def _svg(drawn: Figure, prefix: str) -> str:
     _plain_powers(drawn)
     with matplotlib.rc_context(style()):
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        drawn.savefig(file, format="svg", metadata=nothing)
+        box = _with_all_words(drawn)
+        drawn.savefig(file, format="svg", metadata=nothing, bbox_inches=box)
     svg = _LEFT_OUT.sub("", file.getvalue())
     svg = _words(re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", svg))
     svg = re.sub(rf'"{ON_SHADE}([a-z]+)[^"]*">\s*<text style="', _rim, svg)

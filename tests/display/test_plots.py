@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
 
-from course_utils.display import plots
+from course_utils.display import figures, plots
 from course_utils.display.figures import COLOURS_DARK, figure_html
 
 ROOT = Path(__file__).parents[2]
@@ -331,3 +331,13 @@ def test_bars_show_every_seed():
 def test_bad_input_is_answered_in_a_sentence(draw, message):
     with pytest.raises(ValueError, match=message):
         draw()
+
+
+def test_words_that_run_over_the_edge_make_the_figure_wider():
+    short = plots.plot_lines([0, 1], {"a": [0, 1]}, title="Short")
+    long = plots.plot_lines([0, 1], {"a": [0, 1]}, title="A long finding " * 6)
+    widths = [
+        float(re.search(r'viewBox="0 0 ([\d.]+)', figures._svg(ax.figure, "f"))[1])
+        for ax in (short, long)
+    ]
+    assert widths[1] > 1.3 * widths[0]
