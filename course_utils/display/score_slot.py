@@ -62,7 +62,7 @@ def score_slot(
             fill = 0.2 if name == plugged else 0.06
             d.box(left + 85, y, 170, 40, "", role, bool(count), fill)
             d.text(left + 85, y - 8, name, 13, bold=name == plugged)
-            d.text(left + 85, y + 10, FORMULAS[name], 13)
+            d.text(left + 85, y + 10, FORMULAS[name], 12)
             d.text(left + 178, y, f"{count}", 13, "start", "muted")
         d.text(left + 178, top - 12, "learned", 12, "start", "muted")
 
@@ -74,7 +74,8 @@ def score_slot(
         d.arrow((left + 45, top + 82), (left + 45, top + 122), role="queries")
         d.arrow((left + 145, top + 82), (left + 145, top + 122), role="keys")
         d.box(middle, top + 146, 170, 46, "", "ink", False, 0.05, thick=2.4)
-        d.box(middle, top + 146, 146, 30, f"score: {plugged}", "ink", fill=0.2)
+        said = f"score: {plugged}"
+        d.box(middle, top + 146, 146, 30, said, "ink", learned[plugged] > 0, 0.2)
         d.arrow((middle, top + 169), (middle, top + 186))
         d.tensor(middle, top + 204, table, "weights", "", 10)
         d.text(middle - 44, top + 204, "$S$", 16)
