@@ -79,18 +79,18 @@ def cache_strip(model: GPT, tokens: Tensor, words: Sequence[str]) -> Diagram:
         d.text(left - 10, top + high / 2, name, anchor="end")
         _columns(d, left, top, stored, cache.length, role)
         d.text(left - 10, top + high / 2 + 16, d_text(stored), 12, "end", "muted")
-    top = 44 + high + 18
-    d.text(left - 10, top + CELL / 2, "weights", anchor="end")
-    d.weights(left, top, CELL, row.tolist())
-    place = {"x": left, "y": top, "width": CELL * n, "height": CELL}
+    below = 44 + high + 18
+    d.text(left - 10, below + CELL / 2, "weights", anchor="end")
+    d.weights(left, below, CELL, row.tolist())
+    place = {"x": left, "y": below, "width": CELL * n, "height": CELL}
     d.add("rect", **place, fill="none", stroke=colour("weights"), stroke_width=1.2)
-    asks, middle = left + CELL * (room + 1.2), top + CELL / 2
+    asks, middle = left + CELL * (room + 1.2), below + CELL / 2
     place = {"x": asks - CELL / 2, "y": 44, "width": CELL, "height": high}
     d.add("rect", **place, fill=colour("queries"), fill_opacity=0.75)
     d.text(asks, 33, "query")
     way = (asks, 44 + high), (asks, middle), (left + CELL * n, middle)
     d.arrow(*way, role="queries")
-    d.arrow((left + CELL * n / 2, top + CELL), (left + CELL * n / 2, 150))
+    d.arrow((left + CELL * n / 2, below + CELL), (left + CELL * n / 2, 150))
     _legend(d, 152 + high + 30)
     return Diagram(d)
 
