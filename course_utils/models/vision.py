@@ -102,8 +102,8 @@ class VisionTransformer(nn.Module):
     ):
         super().__init__()
         self.embed = nn.Linear(d_patch, d_model)
-        self.first = nn.Parameter(0.1 * torch.randn(1, d_model))
-        self.place = nn.Parameter(0.1 * torch.randn(n_patches, d_model))
+        self.class_token = nn.Parameter(0.1 * torch.randn(1, d_model))
+        self.positions = nn.Parameter(0.1 * torch.randn(n_patches, d_model))
         self.encoder = Encoder(n_layers, d_model, n_heads, 2 * d_model)
         self.readout = nn.Linear(d_model, n_classes)
 
@@ -113,11 +113,11 @@ class VisionTransformer(nn.Module):
         Float[Tensor, "batch n_classes"],
         Float[Tensor, "layer batch head token token"] | None,
     ]:
-        require_places(patches, self.embed.in_features, len(self.place))
-        x = self.embed(patches) + self.place
-        first = self.first.expand(len(patches), 1, -1)
+        require_places(patches, self.embed.in_features, len(self.positions))
+        x = self.embed(patches) + self.positions
+        class_token = self.class_token.expand(len(patches), 1, -1)
         states, weights = self.encoder(
-            torch.cat([first, x], dim=1), need_weights=need_weights
+            torch.cat([class_token, x], dim=1), need_weights=need_weights
         )
         return self.readout(states[:, 0]), weights
 
@@ -137,7 +137,7 @@ def require_map(features: Tensor, channels: int) -> None:
 class SpatialAttention(nn.Module):
     """Average a map of features, with weights that say where to look.
 
-    e_j = w . f_j + b for each place j, a = softmax over the places, c = sum_j a_j f_j:
+    s_j = w . x_j + b for each place j, a = softmax over the places, c = sum_j a_j x_j:
     attention with one learned query. Returns c and the weights. Taught in chapter 14.
     """
 
@@ -193,14 +193,14 @@ class PatchEncoder(nn.Module):
         self.wide = nn.Linear(d_patch, d_hidden)
         self.narrow = nn.Linear(d_hidden, d_model)
         self.norm = nn.LayerNorm(d_model)
-        self.place = nn.Parameter(0.3 * torch.randn(n_patches, d_model))
+        self.positions = nn.Parameter(0.3 * torch.randn(n_patches, d_model))
 
     def forward(
         self, patches: Float[Tensor, "batch patch d_patch"]
     ) -> Float[Tensor, "batch patch d_model"]:
-        require_places(patches, self.wide.in_features, len(self.place))
-        found = self.narrow(torch.relu(self.wide(patches)))
-        return self.norm(found) + self.place
+        require_places(patches, self.wide.in_features, len(self.positions))
+        features = self.narrow(torch.relu(self.wide(patches)))
+        return self.norm(features) + self.positions
 
 
 class QuestionBlock(nn.Module):
@@ -224,9 +224,9 @@ class QuestionBlock(nn.Module):
     ) -> tuple[
         Float[Tensor, "batch word d_model"], Float[Tensor, "batch head word patch"]
     ]:
-        asked = self.around.before(words)
-        found, weights = self.ask(asked, patches, mask, need_weights=True)
-        words, _ = self.block(self.around.after(words, found))
+        normed = self.around.before(words)
+        context, weights = self.ask(normed, patches, mask, need_weights=True)
+        words, _ = self.block(self.around.after(words, context))
         return words, weights
 
 
