@@ -51,9 +51,11 @@ def submission(attack: Attack) -> Notebook:
 
 
 def grade(notebook: Notebook, secret: str = "secret"):
-    records, flags = examine(notebook, QUESTIONS, secret, LIMITS)
-    results, more = judge_all(notebook, QUESTIONS, secret, records)
-    return sum(result.points for result in results), [*flags, *more], results
+    found = examine(notebook, QUESTIONS, secret, LIMITS)
+    if found.timed_out:  # as the grader does
+        found = examine(notebook, QUESTIONS, secret, LIMITS.alone())
+    results, more = judge_all(notebook, QUESTIONS, secret, found.records)
+    return sum(result.points for result in results), [*found.flags, *more], results
 
 
 def test_no_attack_is_listed_twice_and_each_is_python():

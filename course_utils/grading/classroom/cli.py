@@ -1,193 +1,135 @@
 """Grade a folder of submissions: untrusted code in a sandbox, the judgement outside.
 
     python -m course_utils.grading grade DIR --out grades.csv --seed SECRET
-    python -m course_utils.grading merge PART.json … --out grades.csv
     python -m course_utils.grading gradescope 06 --out autograder.zip --seed SECRET
+    python -m course_utils.grading nbgrader 06 --out source
 
-The grade is a function of the submission and the seed alone. `COURSE_GRADING_SEED` in
-the environment stands in for --seed.
+The points are a function of the submission and the seed alone. `COURSE_GRADING_SEED` in
+the environment stands in for --seed. Graded once, a submission is graded again only if
+it, the questions, the seed or the limits have changed.
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import importlib.util
+import fcntl
+import json
+import math
 import os
 import sys
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
-from course_utils.grading import questions as question_files
-from course_utils.grading.classroom import gradebook
-from course_utils.grading.classroom.submission_grader import examine, judge_all
-from course_utils.grading.classroom.submissions import (
-    Submission,
-    find_submissions,
-    read_notebook,
-)
-from course_utils.grading.editions import current_id
-from course_utils.grading.questions import EXERCISES, chapter_questions
-from course_utils.grading.questions.model import Question
+from course_utils.grading.classroom import engine, gradebook
+from course_utils.grading.classroom.class_file import read_class
+from course_utils.grading.classroom.extra_tests import questions_of, read_extra
+from course_utils.grading.classroom.layouts import find_submissions
+from course_utils.grading.questions import EXERCISES
 from course_utils.grading.sandbox.sandbox import (
-    Isolation,
+    MEGABYTE,
     Limits,
     SandboxError,
     sandbox_problem,
 )
+from course_utils.grading.scoring import Result
+
+LEAST_MEMORY = 1024  # megabytes: PyTorch alone wants most of them
 
 
-def extra_parts(folder: Path | None) -> dict[str, tuple[Any, ...]]:
-    """Load the instructor's own parts: each .py file there holds a dictionary PARTS."""
-    parts: dict[str, tuple[Any, ...]] = {}
-    for path in sorted(folder.glob("*.py")) if folder else ():
-        spec = importlib.util.spec_from_file_location(f"extra_{path.stem}", path)
-        if spec is None or spec.loader is None:
-            raise ValueError(f"{path} cannot be loaded as Python.")
-        module = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(module)
-        for name, more in module.PARTS.items():
-            name = current_id(name, print)
-            parts[name] = (*parts.get(name, ()), *more)
-    if folder and not parts:
-        raise ValueError(
-            f"{folder} holds no extra tests, expected .py files with a dictionary "
-            "PARTS from question to parts."
-        )
-    return parts
+def results_file(out: Path) -> Path:
+    """Where the results are kept that belong to a table."""
+    return out.with_name(f"{out.stem}.results.jsonl")
 
 
-def all_questions(extra: dict[str, tuple[Any, ...]]) -> dict[str, tuple[Question, ...]]:
-    """Return the questions of every chapter, the instructor's parts added."""
-    return {
-        chapter: tuple(
-            dataclasses.replace(q, parts=(*q.parts, *extra.get(q.id, ())))
-            for q in chapter_questions(chapter)
-        )
-        for chapter in EXERCISES
-    }
-
-
-def source_digest(extra: Path | None) -> str:
-    """Identify the questions: another version of them is another run."""
-    files = sorted(Path(question_files.__file__).parent.rglob("*.py"))
-    files += sorted(extra.glob("*.py")) if extra else []
-    return gradebook.digest(*(path.read_text(encoding="utf-8") for path in files))
-
-
-def grade_one(
-    submission: Submission,
-    questions: dict[str, tuple[Question, ...]],
-    secret: str,
-    limits: Limits,
-    isolation: Isolation,
-) -> tuple[Any, ...]:
-    """Run one submission; what it takes to judge it is returned."""
-    notebook = read_notebook(submission.path)
-    changed = ["changed while it was graded"] * (notebook.digest != submission.digest)
-    asked = questions.get(submission.chapter, ())
-    records, flags = (
-        examine(notebook, asked, secret, limits, isolation) if asked else ({}, [])
-    )
-    return submission, notebook, asked, records, [*changed, *notebook.flags, *flags]
-
-
-def graded_rows(
-    submissions: list[tuple[str, Submission]],
-    questions: dict[str, tuple[Question, ...]],
-    secret: str,
-    limits: Limits,
-    jobs: int,
-    isolation: Isolation,
-) -> Iterator[gradebook.Row]:
-    """Yield the rows as they are ready: workers run side by side, judged here."""
-    with ThreadPoolExecutor(jobs) as pool:
-        futures = {
-            pool.submit(
-                grade_one, submission, questions, secret, limits, isolation
-            ): key
-            for key, submission in submissions
-        }
+@contextmanager
+def only_one(out: Path) -> Iterator[None]:
+    """Refuse a second run into the same files at the same time."""
+    with results_file(out).open("a", encoding="utf-8") as file:
         try:
-            for future in as_completed(futures):
-                submission, notebook, asked, records, flags = future.result()
-                results, more = judge_all(notebook, asked, secret, records)
-                yield gradebook.row_of(
-                    submission, futures[future], results, [*flags, *more]
-                )
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            raise ValueError(
+                f"another run is writing {out} just now; give this one another --out."
+            ) from error
+        yield
 
 
 def grade(options: argparse.Namespace) -> None:
-    """Grade a folder, or one shard of it; an interrupted run goes on where it was."""
-    from tqdm import tqdm
-
-    secret = seed_of(options)
-    problem = None if options.unsafe else sandbox_problem()
-    if problem:
-        raise ValueError(problem)
-    shard = gradebook.read_shard(options.shard)
-    limits = Limits(seconds=options.time_limit, memory=options.memory << 20)
-    questions = all_questions(extra_parts(options.extra_tests))
-    settings = [secret, str(limits), source_digest(options.extra_tests)]
-    run = gradebook.digest(*settings, str(options.unsafe))
-    submissions = find_submissions(options.folder, options.exercise)
-    keyed = []
-    for submission in submissions:
-        name = os.fsencode(submission.path.relative_to(options.folder)).hex()
-        content = read_notebook(submission.path).digest
-        key = gradebook.digest(run, name, content)
-        keyed.append((key, dataclasses.replace(submission, digest=content)))
-    if not keyed:
+    """Grade what has not been graded yet, and write every table and page anew."""
+    settings = settings_of(options)
+    about = read_class(options.class_file)
+    found = find_submissions(options.folder, options.exercise, options.skip_unknown)
+    if not found:
         raise ValueError(
             f"there is no notebook (.ipynb) in {options.folder}; give the folder that "
             "holds the submissions."
         )
-    mine = keyed[shard[0] - 1 :: shard[1]]
-    journal = options.out.with_name(f"{options.out.name}.journal")
-    earlier = gradebook.read_journal(journal)
-    rows = [earlier[key] for key, _ in mine if key in earlier]
-    todo = [(key, submission) for key, submission in mine if key not in earlier]
-    if rows:
-        print(f"going on after an interruption: {len(rows)} of {len(mine)} are graded")
-    isolation: Isolation = "none" if options.unsafe else "bubblewrap"
-    ready = graded_rows(todo, questions, secret, limits, options.jobs, isolation)
-    for row in tqdm(ready, total=len(todo), unit="submission", disable=options.quiet):
-        gradebook.append_row(journal, row)
-        rows.append(row)
-    book = {
-        "run": run,
-        "shard": list(shard),
-        "submissions": len(keyed),
-        "listing": gradebook.digest(*(key for key, _ in keyed)),
-        "rows": rows,
-    }
-    finish(options.out, book)
-    journal.unlink(missing_ok=True)
+    blank = {c: blank_result(c, settings) for c in ["", *EXERCISES]}
+    points = {chapter: row["max_score"] for chapter, row in blank.items()}
+    gradebook.make_rows([(x, blank[x.chapter]) for x in found], about, points)
+    with only_one(options.out):
+        results = graded(found, settings, options)
+        pairs = [(submission, results[i]) for i, submission in enumerate(found)]
+        rows, others = gradebook.make_rows(pairs, about, points)
+        finish(options.out, rows, about)
+    if others:
+        print(f"{others} corrections are of exercises that are not in {options.folder}")
 
 
-def finish(out: Path, book: gradebook.Book) -> None:
-    """Write table, JSON and reports, and say where they are."""
+def blank_result(chapter: str, settings: engine.Settings) -> gradebook.Row:
+    """The result of someone who answered nothing: to try the class file before all."""
+    questions = questions_of(chapter, settings.extra)
+    results = [Result(q.id, 0, q.points, ()) for q in questions]
+    return gradebook.result_row("", results, [])
+
+
+def graded(found: list, settings: engine.Settings, options: argparse.Namespace) -> dict:
+    """Return the result of every submission: kept, or computed now and kept."""
+    from tqdm import tqdm
+
+    store = results_file(options.out)
+    kept, damaged = gradebook.read_results(store)
+    if damaged:
+        print(f"{store} has {damaged} damaged lines; what they held is graded again")
+    results, tasks = engine.resumed(found, kept, settings)
+    if results:
+        print(f"{len(results)} of {len(found)} are graded already and have not changed")
+    if not tasks:
+        return results
+    if options.scheduler:
+        ready = engine.rows_on_cluster(tasks, settings, options.scheduler)
+    else:
+        problem = None if options.unsafe else sandbox_problem()
+        if problem:
+            raise ValueError(problem)
+        ready = engine.rows_here(tasks, settings, options.jobs)
+    bar = tqdm(ready, total=len(tasks), unit="submission", disable=options.quiet)
+    for i, row in bar:
+        gradebook.append_result(store, row)
+        results[i] = row
+    return results
+
+
+def finish(out: Path, rows: list[gradebook.Row], about: gradebook.Class) -> None:
+    """Write tables, JSON and reports, and say where they are."""
+    from course_utils.grading.classroom.exports import write_tables
     from course_utils.grading.classroom.reports import write_reports
 
-    gradebook.write_book(out, book)
-    folder = write_reports(out, book["rows"])
-    rows = book["rows"]
+    folder = write_reports(out, rows)
+    whole = json.dumps({"rows": rows}, indent=1) + "\n"
+    gradebook.write_whole(out.with_suffix(".json"), whole)
+    tables = write_tables(out, rows, about.roster)
+    handed_in = sum(bool(row["key"]) for row in rows)
     flagged = sum(bool(row["flags"]) for row in rows)
-    print(
-        f"{len(rows)} submissions graded, {flagged} flagged: {out}, "
-        f"{out.with_suffix('.json')}, {folder}/index.html"
-    )
+    where = [*map(str, tables), f"{folder}/index.html"]
+    print(f"{handed_in} submissions, {flagged} rows flagged: {', '.join(where)}")
+    missing = [row["student"] for row in rows if not row["key"]]
+    if missing:
+        print(f"nothing handed in: {len(missing)} ({', '.join(missing[:5])} …)")
 
 
-def merge(options: argparse.Namespace) -> None:
-    """Join the .json files of all shards into one table."""
-    books = [(str(path), gradebook.read_book(path)) for path in options.parts]
-    finish(options.out, gradebook.merged(books))
+# ------------------------------------------------------------------------------ options
 
 
 def seed_of(options: argparse.Namespace) -> str:
@@ -198,15 +140,63 @@ def seed_of(options: argparse.Namespace) -> str:
             "no seed: give --seed (or set COURSE_GRADING_SEED) to any text that "
             "students cannot guess, and keep it; the same text gives the same grades."
         )
-    return secret
+    return str(secret)
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """The limits, or a sentence about such as nothing could be graded with."""
+    seconds, memory = options.time_limit, options.memory
+    if not (math.isfinite(seconds) and 0.5 <= seconds <= 3600):
+        raise ValueError(
+            f"--time-limit is {seconds:g}, expected 0.5 to 3600 seconds per question."
+        )
+    if not LEAST_MEMORY <= memory <= 1 << 20:
+        raise ValueError(
+            f"--memory is {memory}, expected {LEAST_MEMORY} to {1 << 20} megabytes: "
+            "PyTorch alone wants most of the least."
+        )
+    return Limits(seconds=float(seconds), memory=memory * MEGABYTE)
+
+
+def settings_of(options: argparse.Namespace) -> engine.Settings:
+    """Check the options that decide a grade, before anything is run."""
+    if getattr(options, "jobs", 1) < 1:
+        raise ValueError(f"--jobs is {options.jobs}, expected 1 or more.")
+    if options.out.suffix != ".csv":
+        raise ValueError(
+            f"--out is {options.out}, expected a name that ends in .csv: the other "
+            "files get their names from it."
+        )
+    if not options.out.parent.is_dir():
+        raise ValueError(f"--out is {options.out}: there is no such folder.")
+    return engine.Settings(
+        seed_of(options),
+        limits_of(options),
+        "none" if options.unsafe else "bubblewrap",
+        read_extra(options.extra_tests),
+    )
 
 
 def gradescope(options: argparse.Namespace) -> None:
     """Write the zip that Gradescope takes as an autograder."""
     from course_utils.grading.classroom.gradescope import write_bundle
 
-    write_bundle(options.chapter, options.out, seed_of(options))
+    extra = read_extra(options.extra_tests)
+    limits = limits_of(options)
+    write_bundle(options.chapter, options.out, seed_of(options), limits, extra)
     print(f"{options.out}: upload it as the autograder of the assignment")
+
+
+def add_limits(command: argparse.ArgumentParser) -> None:
+    """Add what `grade` and `gradescope` have in common."""
+    command.add_argument("--seed", help="secret text that decides the hidden inputs")
+    command.add_argument("--extra-tests", type=Path, help="folder with your own parts")
+    command.add_argument(
+        "--time-limit", type=float, default=10, help="seconds per question"
+    )
+    command.add_argument(
+        "--memory", type=int, default=4096, help="megabytes per submission"
+    )
 
 
 def parser() -> argparse.ArgumentParser:
@@ -221,31 +211,26 @@ def parser() -> argparse.ArgumentParser:
     one = commands.add_parser("grade", help="grade a folder of submissions")
     one.add_argument("folder", type=Path)
     one.add_argument("--out", type=Path, default=Path("grades.csv"))
-    one.add_argument("--seed", help="secret text that decides the hidden inputs")
+    add_limits(one)
+    one.add_argument(
+        "--class", type=Path, dest="class_file", help="roster, deadlines, corrections"
+    )
     one.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
-    one.add_argument("--shard", default="1/1", help="grade only share i of n: 2/8")
-    one.add_argument("--extra-tests", type=Path, help="folder with your own parts")
+    one.add_argument("--scheduler", help="grade on a Dask cluster: tcp://host:8786")
     one.add_argument("--exercise", default="", choices=["", *EXERCISES])
     one.add_argument(
-        "--time-limit", type=float, default=10, help="seconds per question"
-    )
-    one.add_argument(
-        "--memory", type=int, default=4096, help="megabytes per submission"
+        "--skip-unknown", action="store_true", help="grade the rest of a folder"
     )
     one.add_argument(
         "--unsafe", action="store_true", help="no sandbox: trusted code only"
     )
     one.add_argument("--quiet", action="store_true", help="no progress bar")
     one.set_defaults(run=grade)
-    two = commands.add_parser("merge", help="join the .json files of all shards")
-    two.add_argument("parts", type=Path, nargs="+")
-    two.add_argument("--out", type=Path, default=Path("grades.csv"))
-    two.set_defaults(run=merge)
-    three = commands.add_parser("gradescope", help="make a Gradescope autograder")
-    three.add_argument("chapter", choices=list(EXERCISES))
-    three.add_argument("--out", type=Path, default=Path("autograder.zip"))
-    three.add_argument("--seed", help="secret text that decides the hidden inputs")
-    three.set_defaults(run=gradescope)
+    two = commands.add_parser("gradescope", help="make a Gradescope autograder")
+    two.add_argument("chapter", choices=list(EXERCISES))
+    two.add_argument("--out", type=Path, default=Path("autograder.zip"))
+    add_limits(two)
+    two.set_defaults(run=gradescope)
     return main
 
 
@@ -258,6 +243,10 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("interrupted; the same command goes on from here", file=sys.stderr)
+        print(
+            "interrupted: tables and pages are those of the last whole run; the same "
+            "command goes on from here",
+            file=sys.stderr,
+        )
         return 130
     return 0

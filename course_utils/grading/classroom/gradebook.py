@@ -1,45 +1,63 @@
-"""Keep grades: a journal that survives a kill, the tables, the merging of shards."""
+"""Keep results under what they depend on, and make the rows of a class of them.
+
+A result belongs to the text of a submission, the questions, the seed and the limits,
+and to nobody's name: what did not change is never graded again. The file of results is
+only added to, a line at a time, so that a kill costs no line that was written.
+"""
 
 from __future__ import annotations
 
-import csv
 import hashlib
-import io
 import json
 import os
-import re
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from course_utils.grading.classroom.class_file import Class, Correction
 from course_utils.grading.classroom.submissions import Submission
+from course_utils.grading.questions import EXERCISES
 from course_utils.grading.scoring import Result
 
 Row = dict[str, Any]
-Book = dict[str, Any]
-FIELDS = {"run", "shard", "submissions", "listing", "rows"}
-COLUMNS = ("student", "exercise", "score", "max_score", "flags")
-
-
-def row_of(
-    submission: Submission, key: str, results: list[Result], flags: Iterable[str]
-) -> Row:
-    """Put the results of one submission into one row."""
-    return {
-        "key": key,
-        "student": submission.student,
-        "exercise": submission.exercise,
-        "score": sum(result.points for result in results),
-        "max_score": sum(result.max_points for result in results),
-        "flags": [*submission.flags, *flags],
-        "questions": {result.question: asdict(result) for result in results},
-    }
+MAX_FLAGS, MAX_FLAG = 40, 200
+RESULT = {
+    "key": str,
+    "score": int,
+    "max_score": int,
+    "flags": list,
+    "notes": list,
+    "questions": dict,
+}
 
 
 def digest(*parts: str) -> str:
     """Name texts by a fingerprint, unlike for unlike texts."""
-    return hashlib.sha256("\0".join(parts).encode("utf-8", "replace")).hexdigest()[:32]
+    whole = "".join(f"{len(part)} {part}" for part in parts)
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:32]
+
+
+def capped(flags: Iterable[str]) -> list[str]:
+    """Keep flags short and few enough for a table."""
+    kept = [flag[:MAX_FLAG] for flag in dict.fromkeys(flags)]
+    more = [f"and {len(kept) - MAX_FLAGS} more flags"] * (len(kept) > MAX_FLAGS)
+    return kept[:MAX_FLAGS] + more
+
+
+def result_row(
+    key: str, results: list[Result], flags: Iterable[str], notes: Iterable[str] = ()
+) -> Row:
+    """Put the results of one submission into one row, with nobody's name."""
+    return {
+        "key": key,
+        "score": sum(result.points for result in results),
+        "max_score": sum(result.max_points for result in results),
+        "flags": capped(flags),
+        "notes": capped(notes),
+        "questions": {result.question: asdict(result) for result in results},
+    }
 
 
 def write_whole(path: Path, text: str) -> None:
@@ -49,120 +67,166 @@ def write_whole(path: Path, text: str) -> None:
     os.replace(beside, path)
 
 
-# ------------------------------------------------------------------------------ journal
+# ------------------------------------------------------------------------------ results
 
 
-def read_journal(path: Path) -> dict[str, Row]:
-    """Return the rows of an earlier, killed run by key; a torn last line is dropped."""
+def read_results(path: Path) -> tuple[dict[str, Row], int]:
+    """Return the results that are kept, by key, and how many lines were damaged."""
     rows: dict[str, Row] = {}
+    damaged = 0
     if path.exists():
-        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            try:
-                row = json.loads(line)
-                rows[row["key"]] = row
-            except (ValueError, TypeError, KeyError):
-                continue
-    return rows
+        with path.open(encoding="utf-8", errors="replace") as file:
+            for line in filter(str.strip, file):
+                try:
+                    row = json.loads(line)
+                    if {k: type(v) for k, v in row.items()} != RESULT:
+                        raise ValueError("not a result")
+                    rows[row["key"]] = row
+                except (ValueError, TypeError, AttributeError, RecursionError):
+                    damaged += 1
+    return rows, damaged
 
 
-def append_row(path: Path, row: Row) -> None:
-    """Add one row to the journal and see it onto the disk."""
+def append_result(path: Path, row: Row) -> None:
+    """Add one result and see it onto the disk."""
     with path.open("a", encoding="utf-8") as file:
-        file.write("\n" + json.dumps(row))
+        file.write("\n" + json.dumps(row) + "\n")
         file.flush()
         os.fsync(file.fileno())
 
 
-# ------------------------------------------------------------------------------- tables
+# --------------------------------------------------------------------------------- rows
 
 
-def safe_cell(value: Any) -> Any:
-    """Keep a spreadsheet from taking a text, or a piece of it, for a formula.
-
-    Where the semicolon separates columns, every piece between two is a cell.
-    """
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"(^|;[\s\"]*)([=+\-@\t\r＝＋－＠])", r"\1'\2", value)
-
-
-def as_csv(rows: list[Row]) -> str:
-    """Write the table: student, exercise, score, max_score, flags, then questions."""
-    questions = sorted({name for row in rows for name in row["questions"]})
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*COLUMNS, *questions])
-    for row in rows:
-        fixed = [row[name] for name in COLUMNS[:-1]] + ["; ".join(row["flags"])]
-        points = [row["questions"].get(q, {}).get("points", "") for q in questions]
-        writer.writerow([safe_cell(cell) for cell in [*fixed, *points]])
-    return text.getvalue()
-
-
-def write_book(out: Path, book: Book) -> None:
-    """Write the table and, beside it, everything that is known as JSON."""
-    book["rows"].sort(key=lambda row: (row["exercise"], row["student"], row["key"]))
-    for row in book["rows"]:
-        row.pop("cpu", None)
-    write_whole(out.with_suffix(".json"), json.dumps(book, indent=1) + "\n")
-    write_whole(out, as_csv(book["rows"]))
-
-
-# ------------------------------------------------------------------------------- shards
+def row_of(submission: Submission, result: Row, about: Class) -> Row:
+    """Say whose a result is, when it came and what lateness costs."""
+    person = None
+    flags = [*submission.flags, *result["flags"]]
+    if about.roster:
+        person = about.roster.find(submission.student, submission.number)
+        if person is None:
+            flags.append("not on the roster")
+    due, time = about.due.get(submission.chapter), submission.time
+    late, lost = timedelta(0), 0.0
+    if due and time:
+        late = max(time - due, late)
+        lost = about.late.lost(late, result["max_score"])
+    elif due and "Canvas calls it late" in flags:
+        flags.append("how late is not known, so it cost nothing")
+    elif due:
+        flags.append("no timestamp.txt, so lateness is not known")
+    return {
+        **result,
+        "student": person.name if person else submission.student,
+        "id": person.id if person else submission.number,
+        "exercise": submission.exercise,
+        "chapter": submission.chapter,
+        "file": submission.path.name,
+        "time": time.isoformat() if time else "",
+        "hours_late": round(late / timedelta(hours=1), 1),
+        "late": lost,
+        "flags": capped(flags),
+        "corrections": [],
+    }
 
 
-def read_shard(text: str) -> tuple[int, int]:
-    """Read `2/8`: the second of eight shares."""
-    index, slash, count = text.partition("/")
-    if not (slash and index.isdecimal() and count.isdecimal()) or not (
-        1 <= int(index) <= int(count)
-    ):
-        raise ValueError(
-            f"--shard is {text!r}, expected i/n with i from 1 to n; of a job array "
-            "that counts from 0, add 1."
-        )
-    return int(index), int(count)
+def missing_rows(rows: list[Row], about: Class, points: dict[str, int]) -> list[Row]:
+    """A row for everyone on the roster who handed in nothing, for each exercise."""
+    there = {(row["id"], row["chapter"]) for row in rows}
+    return [
+        {
+            **dict.fromkeys(("key", "time", "file"), ""),
+            **dict.fromkeys(("score", "late", "hours_late"), 0),
+            "student": person.name,
+            "id": person.id,
+            "exercise": EXERCISES[chapter],
+            "chapter": chapter,
+            "max_score": points[chapter],
+            "flags": ["nothing handed in"],
+            "notes": [],
+            "questions": {},
+            "corrections": [],
+        }
+        for chapter in sorted({row["chapter"] for row in rows} - {""})
+        for person in (about.roster.people if about.roster else ())
+        if (person.id, chapter) not in there
+    ]
 
 
-def read_book(path: Path) -> Book:
-    """Read the .json file of a shard."""
-    try:
-        book: Book = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} is not the .json file of a graded shard.") from error
-    return book
-
-
-def merged(books: list[tuple[str, Book]]) -> Book:
-    """Join the shards of one run; a missing, doubled or foreign one is an error."""
-    for name, book in books:
-        if not isinstance(book, dict) or not book.keys() >= FIELDS:
-            raise ValueError(f"{name} is not the .json file of a graded shard.")
-    first = books[0][1]
-    count = first["shard"][1]
-    seen: dict[int, str] = {}
-    for name, book in books:
-        index, of = book["shard"]
-        settings = [[b["run"], b["listing"]] for b in (book, first)]
-        if of != count or settings[0] != settings[1]:
+def refuse_doubles(rows: list[Row], about: Class) -> None:
+    """Refuse two submissions of one person for one exercise."""
+    seen: dict[tuple[str, str], Row] = {}
+    for row in rows if about.roster else ():
+        if "not on the roster" in row["flags"]:
+            continue
+        other = seen.setdefault((row["id"], row["chapter"]), row)
+        if other is not row:
             raise ValueError(
-                f"{name} does not belong with {books[0][0]}: other submissions, seed, "
-                "limits or number of shards; grade all shards with the same settings."
+                f"{other['file']} and {row['file']} are both {row['student']}'s for "
+                f"{row['exercise']}: keep one of them."
             )
-        if index in seen:
-            both = f"{seen[index]} and {name}"
-            raise ValueError(f"shard {index} of {count} is there twice: {both}.")
-        seen[index] = name
-    missing = [str(i) for i in range(1, count + 1) if i not in seen]
-    if missing:
+
+
+def correct(rows: list[Row], about: Class) -> int:
+    """Put the corrections into their rows; returns how many are of other exercises."""
+    chapters = {row["chapter"] for row in rows}
+    others = 0
+    for correction in about.corrections:
+        if correction.chapter not in chapters:
+            others += 1
+            continue
+        mine = [row for row in rows if is_meant(correction, row, about)]
+        where = f"the correction in line {correction.line}"
+        if len(mine) != 1:
+            count = "nobody" if not mine else f"{len(mine)} people"
+            raise ValueError(
+                f"{where} is for {correction.student!r} in {correction.chapter}: "
+                f"{count} of that name or id has a row there."
+            )
+        apply(correction, mine[0], where)
+    for row in rows:
+        row["final"] = round(max(row["score"] + row["correction"] - row["late"], 0), 2)
+    return others
+
+
+def is_meant(correction: Correction, row: Row, about: Class) -> bool:
+    """Tell whether a correction is for a row."""
+    if correction.chapter != row["chapter"]:
+        return False
+    person = about.roster.find(correction.student) if about.roster else None
+    named = [row["id"], row["student"]]
+    return row["id"] == person.id if person else correction.student in named
+
+
+def apply(correction: Correction, row: Row, where: str) -> None:
+    """Put one correction into its row, beside what was found."""
+    question, points = correction.question, correction.points
+    known = row["questions"].get(question)
+    if question == "late":
+        row["late"], change = points, f"late: {points:g} points lost"
+    elif not question:
+        row["correction"] += points
+        change = f"{points:+g} points"
+    elif known:
+        row["correction"] += points - known["points"]
+        change = f"{question}: {points:g} instead of {known['points']}"
+        known["corrected"] = points
+    else:
         raise ValueError(
-            f"shard {', '.join(missing)} of {count} is missing; grade it, then merge."
+            f"{where} is for the question {question!r}, which {row['student']} has "
+            f"not in {row['exercise']}; leave it empty to add points to the score."
         )
-    rows = [row for _, book in books for row in book["rows"]]
-    keys = {row["key"] for row in rows}
-    if len(rows) != first["submissions"] or len(keys) != len(rows):
-        raise ValueError(
-            f"the shards hold {len(rows)} rows of {first['submissions']} submissions; "
-            "grade them again."
-        )
-    return {**first, "shard": [1, 1], "rows": rows}
+    row["corrections"].append({"change": change, "reason": correction.reason})
+
+
+def make_rows(
+    pairs: list[tuple[Submission, Row]], about: Class, points: dict[str, int]
+) -> tuple[list[Row], int]:
+    """Make the whole class: rows by exercise and student, corrected."""
+    rows = [row_of(*pair, about) for pair in pairs]
+    refuse_doubles(rows, about)
+    rows += missing_rows(rows, about, points)
+    rows = [{**json.loads(json.dumps(row)), "correction": 0} for row in rows]
+    others = correct(rows, about)
+    rows.sort(key=lambda row: (row["exercise"], row["student"], row["id"], row["file"]))
+    return rows, others

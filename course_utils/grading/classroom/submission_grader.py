@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-import re
-import unicodedata
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+import time
+from dataclasses import dataclass, field
 from typing import Any
 
 from course_utils.grading.answer_runner import Failure, Record
@@ -19,33 +17,14 @@ from course_utils.grading.scoring import Result, judge
 MAX_RESTARTS = 4
 MAX_FLAGS = 20  # of cells that fail
 ENDS = {
+    "budget": "has no time left",
     "time": "never ends",
     "died": "ends the program",
     "output": "writes too much",
+    "threads": "starts too many threads",
+    "files": "makes too many files",
     "unreadable": "writes into the grader's channel",
 }
-
-
-# How a submission could look behind its own call, to blind whoever watches it there.
-REACHING = re.compile(
-    r"\b(?:__(?:closure|globals|code|dict|self|func|builtins|getattribute|traceback"
-    r"|subclasses|match_args)__|cell_contents|_getframe|currentframe|_current_frames"
-    r"|f_(?:back|locals|globals|builtins)|(?:tb|gi|cr|ag)_frame|get_objects"
-    r"|get_refer(?:rers|ents)|[gs]et(?:trace|profile)|addaudithook|getsignal|ctypes"
-    r"|attrgetter|methodcaller|getmembers\w*|getattr_static|getclosurevars"
-    r"|_\w+_profiler\w*)\b"
-    r"|(?<![.\w])(?:exec|eval|compile|vars)(?=\s*\()"
-    r"|(?<![.\w])getattr(?=\s*\((?!\s*\w+,\s*[\"']\w*[\"']\s*[,)]))"
-)
-
-
-def reaches(cells: Iterable[str]) -> list[str]:
-    """List the words of a submission by which it could reach into its examiner.
-
-    The code is read as Python reads names, and never run here.
-    """
-    text = unicodedata.normalize("NFKC", "\n".join(cells))
-    return sorted({match[0] for match in REACHING.finditer(text)})
 
 
 def hidden_seed(secret: str, notebook: Notebook) -> str:
@@ -59,8 +38,12 @@ class Attempt:
 
     records: dict[str, list[Record]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
+    reaching: list[str] = field(default_factory=list)
+    beside: set[str] = field(default_factory=set)  # questions a thread ran beside
+    notes: list[str] = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
     cell: int | None = None  # where the worker was when it ended
+    cell_ran: bool = False
     question: str | None = None
     end: str = ""
 
@@ -68,6 +51,7 @@ class Attempt:
         """Take in one message; ValueError if it cannot be from our own worker."""
         if "parse" in message or "cell" in message:
             self.cell = cell_number(message.get("parse", message.get("cell")))
+            self.cell_ran = self.cell_ran or "cell" in message
         elif "question" in message and message["question"] in cases:
             self.question = message["question"]
         elif "answered" in message and message["answered"] in cases:
@@ -76,11 +60,19 @@ class Attempt:
                 raise ValueError("not the records of a question")
             self.records[name] = [decode_record(record) for record in records]
             self.question = None
+            if message.get("beside"):
+                self.beside.add(name)
+        elif message.keys() == {"note"}:
+            if len(self.notes) < MAX_FLAGS:
+                self.notes.append(f"{self.cell}:{plain_text(message['note'])[:80]}")
         elif "broken" in message:
             number = cell_number(message["broken"])
             self.broken[number] = plain_text(message.get("error"))
         elif "names" in message and type(message["names"]) is list:
+            if self.cell_ran:
+                raise ValueError("names come before the first cell is run")
             self.names = [plain_text(name) for name in message["names"][:10_000]]
+            self.reaching = [plain_text(word) for word in message["reaching"][:20]]
         elif "end" in message:
             self.end = message["end"]
         elif message != {"ready": True}:
@@ -95,6 +87,16 @@ def cell_number(value: Any) -> int:
 
 
 @dataclass(frozen=True)
+class Examined:
+    """What came of a submission: records by question, flags, notes, and its time."""
+
+    records: dict[str, list[Record]] = field(default_factory=dict)
+    flags: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    timed_out: bool = False
+
+
+@dataclass(frozen=True)
 class Examination:
     """One submission, the questions put to it and the means to do so."""
 
@@ -103,6 +105,7 @@ class Examination:
     cases: dict[str, list[Case]]
     limits: Limits
     isolation: Isolation
+    until: float  # the clock's time when it has to be over
 
     def attempt(self, questions: tuple[Question, ...], skip: set[int]) -> Attempt:
         """Run the notebook once, in a sandbox of its own, and call the answers."""
@@ -122,11 +125,14 @@ class Examination:
             "questions": asked,
         }
         attempt = Attempt()
+        if time.monotonic() > self.until:
+            attempt.end = "budget"
+            return attempt
         cases = {question.id: self.cases[question.id] for question in questions}
-        for message in converse(request, self.limits, self.isolation):
+        for message in converse(request, self.limits, self.isolation, self.until):
             try:
                 attempt.listen(message, cases)
-            except (ValueError, TypeError, RecursionError):
+            except (ValueError, TypeError, KeyError, RecursionError):
                 attempt.end = "unreadable"
                 break
         return attempt
@@ -135,54 +141,70 @@ class Examination:
         record = Record(failure=Failure(kind, message=message))
         return [record] * len(self.cases[question.id])
 
-    def run(self) -> tuple[dict[str, list[Record]], list[str]]:
+    def cell(self, index: Any) -> str:
+        """Name a cell as one counts them in the notebook."""
+        return f"cell {self.notebook.number(int(index))}"
+
+    def run(self) -> Examined:
         """Return the records of every question, and flags.
 
         A cell that ends its worker is left out and the rest run again. If there is no
-        peace then, or a question ends it, each question gets a sandbox of its own.
+        peace then, or a question ends it, each question gets a sandbox of its own, the
+        one that ended it last.
         """
         skip: set[int] = set()
         flags: list[str] = []
         while True:
             attempt = self.attempt(self.questions, skip)
-            if attempt.end == "done" or attempt.question or attempt.cell is None:
+            if attempt.end in ("done", "budget") or attempt.question:
                 break
-            flags.append(f"cell {attempt.cell + 1} {ENDS[attempt.end]}")
+            if attempt.cell is None:
+                break
+            flags.append(f"{self.cell(attempt.cell)} {ENDS[attempt.end]}")
             if attempt.cell in skip or len(skip) == MAX_RESTARTS:
                 break
             skip.add(attempt.cell)
+        timed_out = attempt.end in ("time", "budget") or any(
+            flag.endswith(ENDS["time"]) for flag in flags
+        )
         records = dict(attempt.records)
         if attempt.end != "done":
             records = {}
-            for question in self.questions:
+            guilty = attempt.question
+            for question in sorted(self.questions, key=lambda q: q.id == guilty):
                 alone = self.attempt((question,), skip)
                 if question.id in alone.records:
                     records[question.id] = alone.records[question.id]
                 elif alone.end != "done":
-                    kind = "time" if alone.end == "time" else "died"
-                    records[question.id] = self.failed(question, kind, ENDS[alone.end])
-                    if kind == "died":
+                    late = alone.end in ("time", "budget")
+                    records[question.id] = self.failed(
+                        question, "time" if late else "died", ENDS[alone.end]
+                    )
+                    if not late:
                         flags.append(f"{question.id} {ENDS[alone.end]}")
+        flags += self.flags(attempt, records)
+        timed_out = timed_out or "time" in attempt.broken.values()
+        failures = [r.failure for rows in records.values() for r in rows if r.failure]
+        timed_out = timed_out or any(failure.kind == "time" for failure in failures)
+        notes = [f"{self.cell(i)}: {x}" for i, x in map(split_note, attempt.notes)]
+        return Examined(records, flags, notes, timed_out)
+
+    def flags(self, attempt: Attempt, records: dict[str, list[Record]]) -> list[str]:
+        """Say what a person should know; a question with no records gets them here."""
         broken = sorted(attempt.broken.items())
-        flags += [
-            f"cell {number + 1}: {'never ends' if error == 'time' else error[:80]}"
-            for number, error in broken[:MAX_FLAGS]
+        flags = [
+            f"{self.cell(i)}: {'never ends' if error == 'time' else error[:80]}"
+            for i, error in broken[:MAX_FLAGS]
         ]
         if len(broken) > MAX_FLAGS:
             flags.append(f"{len(broken) - MAX_FLAGS} more cells fail")
-        ran = (cell for i, cell in enumerate(self.notebook.cells) if i not in skip)
-        words = reaches(ran)
-        if words:
-            flags.append(f"reaches behind its own calls: {', '.join(words[:8])}")
-            notes = tuple(f"reach:{word}" for word in words[:8])
-            for question in self.questions:
-                if question.watched and question.id in records:
-                    records[question.id] = [
-                        replace(record, library=(*record.library, *notes))
-                        for record in records[question.id]
-                    ]
+        if attempt.reaching and any(question.watched for question in self.questions):
+            words = ", ".join(attempt.reaching[:8])
+            flags.append(f"reaches behind its own calls: {words}")
         for question in self.questions:
             flags += [f"{question.id} {x}" for x in sorted(excesses(records, question))]
+            if question.id in attempt.beside:
+                flags.append(f"{question.id} ran beside a thread")
             count = attempt.names.count(question.answer)
             if question.id not in records:
                 records[question.id] = self.failed(question, "missing")
@@ -191,7 +213,13 @@ class Examination:
                 flags.append(f"{question.id} defined {count} times")
             elif not count and attempt.names:
                 flags.append(f"{question.id} renamed")
-        return records, flags
+        return flags
+
+
+def split_note(note: str) -> tuple[str, str]:
+    """Split the number of a cell from what is said of it."""
+    cell, _, words = note.partition(":")
+    return cell, words
 
 
 def excesses(records: dict[str, list[Record]], question: Question) -> set[str]:
@@ -210,13 +238,14 @@ def examine(
     secret: str,
     limits: Limits,
     isolation: Isolation = "bubblewrap",
-) -> tuple[dict[str, list[Record]], list[str]]:
+) -> Examined:
     """Run a submission on the inputs that belong to it; judge nothing yet."""
-    if not notebook.cells:
-        return {}, []
+    if not notebook.cells or not questions:
+        return Examined()
     seed = hidden_seed(secret, notebook)
     cases = {question.id: question.cases(seed) for question in questions}
-    return Examination(notebook, questions, cases, limits, isolation).run()
+    until = time.monotonic() + limits.total
+    return Examination(notebook, questions, cases, limits, isolation, until).run()
 
 
 def judged(question: Question, seed: str, records: list[Record]) -> Result:

@@ -126,6 +126,22 @@ def import_torch_quickly() -> None:
     gc.enable()
 
 
+def install_filter(program: bytes) -> None:
+    """Refuse system calls from now on, as a filter says, where no bubblewrap does."""
+    import ctypes
+
+    class Filter(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("program", ctypes.c_char_p))
+
+    control = ctypes.CDLL(None, use_errno=True).prctl
+    whole = Filter(len(program) // 8, program)
+    no_new_rights, set_filter, by_program = 38, 22, 2
+    if control(no_new_rights, 1, 0, 0, 0) or control(
+        set_filter, by_program, ctypes.byref(whole)
+    ):
+        raise OSError(ctypes.get_errno(), "no filter on system calls")
+
+
 def main() -> None:
     """Read the request, close every way out, limit the process, serve."""
     request = json.loads(sys.stdin.buffer.read())
@@ -138,6 +154,8 @@ def main() -> None:
     for name, most in request["limits"].items():
         resource.setrlimit(getattr(resource, name), (most, most))
     import_torch_quickly()
+    if "filter" in request:
+        install_filter(bytes.fromhex(request["filter"]))
     with imports_apart():
         cells = importlib.import_module("course_utils.grading.sandbox.notebook_runner")
     cells.begin(request, channel)

@@ -1,21 +1,21 @@
 """Run the cells of a submission and call its answers, inside the sandbox.
 
-Part of the program that `worker` starts. It knows the questions' inputs and nothing of
+Part of the program that `main` starts. It knows the questions' inputs and nothing of
 what should come of them.
 """
 
 from __future__ import annotations
 
 import ast
+import importlib
 import json
-import linecache
 import os
 import signal
 import sys
 import types
 from _thread import get_ident
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from os import write
 from time import process_time
 from traceback import walk_stack
@@ -29,6 +29,8 @@ from course_utils.grading.answer_runner import (
     failure_of,
     run,
 )
+from course_utils.grading.sandbox.notebook_shell import Shell, offer, parsed
+from course_utils.grading.sandbox.reaching import reaching_words
 from course_utils.grading.sandbox.wire_format import decode, encode_record
 
 MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
@@ -39,28 +41,6 @@ class TimeUpError(BaseException):
 
 
 # ------------------------------------------------------------------------------- cells
-
-
-def without_magics(source: str) -> str:
-    """Blank the lines that only IPython understands, keeping the lines' numbers."""
-    lines = source.split("\n")
-    if lines[0].startswith("%%"):
-        keeps_python = lines[0].split()[0] in ("%%time", "%%timeit", "%%capture")
-        return "\n".join(["", *lines[1:]]) if keeps_python else ""
-    return "\n".join(
-        line[: len(line) - len(line.lstrip())] + "pass"
-        if line.lstrip().startswith(("%", "!", "?")) or line.rstrip().endswith("?")
-        else line
-        for line in lines
-    )
-
-
-def parsed(source: str) -> ast.Module:
-    """Parse a cell, with its magics if need be."""
-    try:
-        return ast.parse(source)
-    except SyntaxError:
-        return ast.parse(without_magics(source))
 
 
 def described(error: BaseException) -> str:
@@ -81,7 +61,7 @@ def bound_names(tree: ast.Module) -> list[str]:
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise TimeUpError after so much processor time, or thrice that of the clock."""
+    """Raise TimeUpError after so much processor time, or twice that of the clock."""
 
     def stop(*_: Any) -> None:
         raise TimeUpError
@@ -90,7 +70,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     signal.signal(signal.SIGALRM, stop)
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)  # which a cell may have left running
     processor = signal.setitimer(signal.ITIMER_PROF, seconds, 0.5)
-    clock = signal.setitimer(signal.ITIMER_REAL, 3 * seconds, 0.5)
+    clock = signal.setitimer(signal.ITIMER_REAL, 2 * seconds, 0.5)
     try:
         yield
     finally:
@@ -126,8 +106,6 @@ def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]
                 run(answer, cases[0], names)
             for args in cases:
                 watch = Watch(question["packaged"]) if question["watched"] else None
-                if watch and second_thread():
-                    watch.library.add("reach:a second thread")
                 records.append(encoded(run(answer, args, names, watch)))
         except TimeUpError:
             failure = Failure("time")
@@ -166,14 +144,16 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
             trees[i] = parsed(source)
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             send(broken=i, error=described(error))
-    send(names=[name for tree in trees.values() for name in bound_names(tree)])
+    names = [name for tree in trees.values() for name in bound_names(tree)]
+    send(names=names, reaching=reaching_words(trees.values())[:20])
 
     def check(identifier: Any = None, answer: Any = None, *_: Any, **__: Any) -> None:
         if isinstance(identifier, str) and identifier in questions:
             send(question=identifier)
+            beside = bool(questions[identifier]["watched"]) and second_thread()
             records = evaluate(questions[identifier], answer, seconds)
             done.add(identifier)
-            send(answered=identifier, records=records)
+            send(answered=identifier, records=records, beside=beside)
 
     stand_in = types.ModuleType("course_utils.grading.checks")
     stand_in.check = check  # type: ignore[attr-defined]
@@ -181,13 +161,16 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
     for name in ("course_utils.checks", "course_utils.grading.checks"):
         sys.modules[name] = stand_in
     space: dict[str, Any] = {"__name__": "__main__", "__builtins__": __builtins__}
+    shell = Shell(space, lambda words: send(note=words))
+    if any("IPython" in source for source in request["cells"]):
+        with suppress(Exception):
+            importlib.import_module("IPython")
+    offer(shell)
     for i, tree in trees.items():
         send(cell=i)
-        name = f"<cell {i}>"
-        linecache.cache[name] = (0, None, request["cells"][i].splitlines(True), name)
         try:
             with time_limit(seconds):
-                exec(compile(tree, name, "exec", dont_inherit=True), space)
+                shell.run(tree, request["cells"][i], f"<cell {i}>")
         except TimeUpError:
             send(broken=i, error="time")
         except BaseException as error:

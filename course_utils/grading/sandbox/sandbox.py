@@ -9,12 +9,12 @@ comes out is trusted: it is counted, cut off, and read as JSON.
 from __future__ import annotations
 
 import json
+import math
 import os
 import platform
 import secrets
 import selectors
 import shutil
-import struct
 import subprocess
 import sys
 import sysconfig
@@ -22,16 +22,23 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from course_utils.grading.sandbox.excess import excess_of
+from course_utils.grading.sandbox.system_calls import SYSTEM_CALLS, seccomp_filter
 
 PACKAGE = Path(__file__).parents[2]
 MEGABYTE = 1 << 20
 BUBBLEWRAP = shutil.which("bwrap")
 NOBODY = 65534
+LOOK = 0.25  # seconds between two looks at a worker's threads and files
 # bubblewrap; or another user, in a container that holds this one submission; or nothing
 Isolation = Literal["bubblewrap", "user", "none"]
+
+
+NOTHING: dict[str, Any] = {"cells": [], "skip": [], "questions": {}}
 
 
 class SandboxError(RuntimeError):
@@ -46,84 +53,31 @@ class Limits:
     memory: int = 4096 * MEGABYTE
     files: int = 64 * MEGABYTE
     output: int = 32 * MEGABYTE
+    threads: int = 128
+    names: int = 4096  # of files
 
     @property
     def patience(self) -> float:
         """Seconds of the clock after which a silent worker is ended, once it runs."""
-        return 4 * self.seconds + 2
+        return 2 * self.seconds + 4
 
     @property
     def total(self) -> float:
-        """Seconds of the clock for one worker from start to end."""
-        return 12 * self.seconds + 60
+        """Seconds of the clock for a submission, all its workers together."""
+        return 6 * self.seconds + 40
+
+    def alone(self) -> Limits:
+        """The limits of a second try, when nothing else is running."""
+        return replace(self, seconds=2 * self.seconds)
 
     def resources(self) -> dict[str, int]:
         return {
             "RLIMIT_AS": self.memory,
             "RLIMIT_FSIZE": self.files,
-            "RLIMIT_CPU": int(12 * self.seconds + 30),
+            "RLIMIT_CPU": int(self.total),
             "RLIMIT_NOFILE": 256,
             "RLIMIT_CORE": 0,
         }
-
-
-# ---------------------------------------------------------------------- system calls
-
-ALLOW, KILL, REFUSE = 0x7FFF0000, 0x80000000, 0x00050000
-EPERM, ENOSYS, CLONE_THREAD = 1, 38, 0x00010000
-# machine: (audit architecture, clone, clone3, refused calls)
-SYSTEM_CALLS = {
-    "x86_64": (
-        0xC000003E,
-        56,
-        435,
-        # fork vfork socket socketpair shmget semget msgget ptrace mq_open
-        # pivot_root mount umount2 unshare setns, keys, process_vm_*, perf, memfd, bpf
-        # userfaultfd, io_uring, the new mount calls, pidfd_getfd
-        (
-            *(57, 58, 41, 53, 29, 64, 68, 101, 240, 155, 165, 166, 272, 308, 248),
-            *(249, 250, 310, 311, 298, 319, 447, 321, 323),
-            *(425, 426, 427, 428, 429, 430, 432, 442, 438),
-        ),
-    ),
-    "aarch64": (
-        0xC00000B7,
-        220,
-        435,
-        (
-            *(198, 199, 194, 190, 186, 117, 180, 41, 40, 39, 97, 268, 217),
-            *(218, 219, 270, 271, 241, 279, 447, 280, 282),
-            *(425, 426, 427, 428, 429, 430, 432, 442, 438),
-        ),
-    ),
-}
-
-
-def seccomp_filter(machine: str) -> bytes:
-    """Write the filter: threads yes; processes, sockets and hidden memory no."""
-    architecture, clone, clone3, refused = SYSTEM_CALLS[machine]
-    load, equal, at_least, has_bits, give = 0x20, 0x15, 0x35, 0x45, 0x06
-    program = [
-        (load, 0, 0, 4),
-        (equal, 1, 0, architecture),
-        (give, 0, 0, KILL),
-        (load, 0, 0, 0),
-        (at_least, 0, 1, 0x40000000),
-        (give, 0, 0, KILL),
-        (equal, 0, 1, clone3),
-        (give, 0, 0, REFUSE | ENOSYS),
-    ]
-    for number in refused:
-        program += [(equal, 0, 1, number), (give, 0, 0, REFUSE | EPERM)]
-    program += [
-        (equal, 1, 0, clone),
-        (give, 0, 0, ALLOW),
-        (load, 0, 0, 16),  # the flags of clone
-        (has_bits, 1, 0, CLONE_THREAD),
-        (give, 0, 0, REFUSE | EPERM),
-        (give, 0, 0, ALLOW),
-    ]
-    return b"".join(struct.pack("HBBI", *step) for step in program)
 
 
 # --------------------------------------------------------------------------- bubblewrap
@@ -250,21 +204,27 @@ def sandbox_problem() -> str | None:
         machine = platform.machine()
         return f"the sandbox knows {known}, not {machine}; grade there, {advice}"
     try:
-        *_, last = converse({"cells": [], "skip": [], "questions": {}}, Limits())
+        *_, last = converse(NOTHING, Limits())
     except SandboxError as error:
         return f"{error}; run where bubblewrap may make user namespaces, {advice}"
     return None if last["end"] == "done" else "the sandbox ends its worker early"
 
 
 def converse(
-    request: dict[str, Any], limits: Limits, isolation: Isolation = "bubblewrap"
+    request: dict[str, Any],
+    limits: Limits,
+    isolation: Isolation = "bubblewrap",
+    until: float = math.inf,
 ) -> Iterator[dict[str, Any]]:
     """Send a worker its request and yield its messages, the last of them its `end`.
 
-    The end is "done", "time", "output" (too much), "unreadable" or "died".
+    The end is "done", "time", "output" (too much), "threads" or "files" (too many),
+    "unreadable" or "died". `until` is the time of the clock when it must be over.
     """
     mark = secrets.token_hex()
     settings = {"limits": limits.resources(), "path": library_path(), "mark": mark}
+    if isolation == "user":  # bubblewrap brings its own
+        settings["filter"] = seccomp_filter(platform.machine()).hex()
     content = json.dumps({**request, **settings, "seconds": limits.seconds}).encode()
     began = False
     with started(limits, isolation) as process:
@@ -273,7 +233,7 @@ def converse(
         with suppress(BrokenPipeError):
             process.stdin.write(content)
             process.stdin.close()
-        for message in messages_of(process, limits, mark):
+        for message in messages_of(process, limits, mark, until):
             began = began or "ready" in message
             if "end" in message and not began:
                 said = process.stderr.read(2000).decode("utf-8", "replace").strip()
@@ -282,21 +242,29 @@ def converse(
 
 
 def messages_of(
-    process: subprocess.Popen[bytes], limits: Limits, mark: str
+    process: subprocess.Popen[bytes], limits: Limits, mark: str, until: float
 ) -> Iterator[dict[str, Any]]:
     """Read lines of JSON until the worker is done, dead, silent or too talkative."""
     assert process.stdout
     descriptor, received = process.stdout.fileno(), 0
     pieces: list[bytes] = []
-    total = time.monotonic() + limits.total
+    total = min(until, time.monotonic() + limits.total)
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
+        look = 0.0
         deadline = total  # until the first message: PyTorch may load slowly
         while True:
             left = min(deadline, total) - time.monotonic()
-            if left <= 0 or not selector.select(left):
-                yield {"end": "time"}
+            ready = selector.select(min(max(left, 0), LOOK))
+            too_much = ""
+            if time.monotonic() >= look:
+                look = time.monotonic() + LOOK
+                too_much = excess_of(process.pid, limits.threads, limits.names)
+            if too_much or (left <= 0 and not ready):
+                yield {"end": too_much or "time"}
                 return
+            if not ready:
+                continue
             data = os.read(descriptor, 1 << 16)
             received += len(data)
             if not data or received > limits.output:
