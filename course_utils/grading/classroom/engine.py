@@ -34,6 +34,7 @@ PACKAGE = Path(course_utils.__file__).parent
 JUDGING = threading.Lock()  # the reference draws random numbers of the whole process
 DEFAULTS = Limits()
 WAITING = 3  # submissions that wait for each worker
+CONNECTING = 20  # seconds for a scheduler to answer
 
 
 @dataclass(frozen=True)
@@ -163,7 +164,7 @@ def rows_on_cluster(tasks: Iterable[Task], settings: Settings, address: str) -> 
             "--scheduler needs Dask: pip install 'course-utils[cluster]'."
         ) from error
     try:
-        client = Client(address, timeout=20, set_as_default=False)
+        client = Client(address, timeout=CONNECTING)
     except (OSError, ValueError, TimeoutError) as error:
         raise ValueError(f"no scheduler answers at {address}: {error}.") from error
     with client:
