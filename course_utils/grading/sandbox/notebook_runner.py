@@ -33,6 +33,8 @@ from course_utils.grading.sandbox.notebook_shell import Shell, offer, parsed
 from course_utils.grading.sandbox.reaching import reaching_words
 from course_utils.grading.sandbox.wire_format import decode, encode_record
 
+# kept from before a submission could replace them
+current_frames, exit_now, file_system = sys._current_frames, os._exit, os.statvfs
 MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
 
 
@@ -86,13 +88,19 @@ def second_thread() -> bool:
 
     The one that keeps tqdm's bars fresh could not.
     """
-    threads = sys._current_frames()
+    threads = current_frames()
     del threads[get_ident()]
     monitor = tuple(os.path.join(place, "tqdm", "_monitor.py") for place in LIBRARIES)
     return any(
         not any(f.f_code.co_filename in monitor for f, _ in walk_stack(frame))
         for frame in threads.values()
     )
+
+
+def files() -> int:
+    """The number of names in the sandbox's own temporary folder."""
+    status = file_system("/tmp")
+    return status.f_files - status.f_ffree if status.f_files else 0
 
 
 def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]:
@@ -136,22 +144,27 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
         question["cases"] = [tuple(decode(case)) for case in question["cases"]]
     done: set[str] = set()
     trees: dict[int, ast.Module] = {}
+    words: set[str] = set()
     for i, source in enumerate(request["cells"]):
         if i in request["skip"]:
             continue
         send(parse=i)
         try:
-            trees[i] = parsed(source)
-        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+            tree = parsed(source)
+            words |= reaching_words(tree)
+            trees[i] = tree
+        except Exception as error:
             send(broken=i, error=described(error))
     names = [name for tree in trees.values() for name in bound_names(tree)]
-    send(names=names, reaching=reaching_words(trees.values())[:20])
+    send(names=names, reaching=sorted(words)[:20])
 
     def check(identifier: Any = None, answer: Any = None, *_: Any, **__: Any) -> None:
         if isinstance(identifier, str) and identifier in questions:
             send(question=identifier)
-            beside = bool(questions[identifier]["watched"]) and second_thread()
+            threads = second_thread()
             records = evaluate(questions[identifier], answer, seconds)
+            threads = threads or second_thread()
+            beside = bool(questions[identifier]["watched"]) and threads
             done.add(identifier)
             send(answered=identifier, records=records, beside=beside)
 
@@ -175,6 +188,8 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
             send(broken=i, error="time")
         except BaseException as error:
             send(broken=i, error=described(error))
+        if len(current_frames()) > request["threads"] or files() > request["names"]:
+            exit_now(1)  # here and not in a later cell, which is innocent
     for identifier, question in questions.items():
         if question["answer"] in space and identifier not in done:
             check(identifier, space[question["answer"]])

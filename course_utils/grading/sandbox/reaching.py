@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable
 
 NAMES = re.compile(
     r"__(?:closure|globals|code|dict|self|func|builtins|getattribute|traceback"
@@ -22,13 +21,9 @@ CALLS = ("exec", "eval", "compile", "vars", "globals", "locals", "setattr")
 LIBRARIES = ("torch", "np", "numpy", "builtins", "sys", "F", "nn")
 
 
-def reaching_words(trees: Iterable[ast.Module]) -> list[str]:
-    """List such names in some cells; to patch a library is of the same kind."""
-    found: set[str] = set()
-    for tree in trees:
-        for node in ast.walk(tree):
-            found.update(words_of(node))
-    return sorted(found)
+def reaching_words(tree: ast.Module) -> set[str]:
+    """List such names in a cell; to patch a library is of the same kind."""
+    return {word for node in ast.walk(tree) for word in words_of(node)}
 
 
 def words_of(node: ast.AST) -> list[str]:

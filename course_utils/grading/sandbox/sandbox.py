@@ -222,10 +222,15 @@ def converse(
     "unreadable" or "died". `until` is the time of the clock when it must be over.
     """
     mark = secrets.token_hex()
-    settings = {"limits": limits.resources(), "path": library_path(), "mark": mark}
+    settings: dict[str, Any] = {"limits": limits.resources(), "mark": mark}
+    settings["path"] = library_path()
     if isolation == "user":  # bubblewrap brings its own
         settings["filter"] = seccomp_filter(platform.machine()).hex()
-    content = json.dumps({**request, **settings, "seconds": limits.seconds}).encode()
+    names = (
+        limits.names if isolation == "bubblewrap" else sys.maxsize
+    )  # else not its own
+    settings |= {"seconds": limits.seconds, "threads": limits.threads, "names": names}
+    content = json.dumps({**request, **settings}).encode()
     began = False
     with started(limits, isolation) as process:
         assert process.stdin

@@ -69,7 +69,36 @@ FIRST = [
         "import threading, time\n"
         "for _ in range(10**6):\n"
         "    threading.Thread(target=time.sleep, args=(1e9,)).start()",
-        14,  # threads stay that could work for an answer unseen
+        21,
+        "cell 1 (starts too many threads|ends the program)",
+    ),
+    Attack(
+        "small_threads",
+        "import threading, time\nthreading.stack_size(32768)\n"
+        "for _ in range(6000):\n"
+        "    threading.Thread(target=time.sleep, args=(1e9,)).start()",
+        21,
+        "cell 1 (starts too many threads|ends the program)",
+    ),
+    Attack(
+        "many_files",
+        "for i in range(400_000): open(f'/tmp/{i}', 'w').close()\n"
+        "import time; time.sleep(1)",
+        21,
+        "cell 1 (makes too many files|ends the program)",
+    ),
+    Attack("combining_marks_in_a_comment", "# " + "\u0316\u0301" * 100_000, 21),
+    Attack(
+        "combining_marks_in_a_name",
+        "a" + "\u0316\u0301" * 100_000 + " = 1",
+        21,
+        "cell 1",
+    ),
+    Attack("one_long_word", "raise ValueError('x' * 1_900_000)", 21, "^cell 1: Value"),
+    Attack(
+        "a_long_chain",
+        "import torch\ntorch" + ".a" * 5000 + " = 1",
+        21,
         "cell 1",
     ),
     Attack(
@@ -151,6 +180,8 @@ FIRST = [
         "    for name in ('b64encode', 'b2a_base64', 'dumps', 'encode'):\n"
         "        if hasattr(module, name): setattr(module, name, stop)\n"
         "os.write = numpy.array = numpy.ascontiguousarray = numpy.frombuffer = stop",
+        21,
+        "reaches behind its own calls: numpy.array = …",
     ),
     Attack(
         "becomes_another_program",
@@ -253,8 +284,8 @@ assert not found, found
 from course_utils.grading.questions import find_question
 """
 BLANK = [
-    Attack("false_comparisons_on_a_blank", FALSE_COMPARISONS, 0, blank=True),
-    Attack("patched_grader_on_a_blank", PATCHED_GRADER, 0, "", blank=True),
+    Attack("false_comparisons_on_a_blank", FALSE_COMPARISONS, 0, "behind", blank=True),
+    Attack("patched_grader_on_a_blank", PATCHED_GRADER, 0, "setattr", blank=True),
     Attack("forged_records_on_a_blank", FORGED, 0, ".", blank=True),
     Attack("reads_the_tests", READS_THE_TESTS, 0, "cell 1: .*ImportError", blank=True),
     Attack(
@@ -455,9 +486,15 @@ ANSWERS = [
         "06.1 library",
         "06.1",
     ),
-    Attack("library_in_a_thread_from_before", EARLIER_THREAD, 14, "thread", "06.1"),
+    Attack(
+        "library_in_a_thread_from_before",
+        EARLIER_THREAD,
+        21,  # the numbers are right, and a person is told
+        "06.1 ran beside a thread",
+        "06.1",
+    ),
     Attack("library_after_the_call", AFTER_THE_CALL, 17, "06.1 library", "06.1"),
-    Attack("library_in_a_builtin", IN_A_BUILTIN, 16, "", "06.1"),
+    Attack("library_in_a_builtin", IN_A_BUILTIN, 16, "builtins.isinstance =", "06.1"),
     Attack(
         "blinds_the_watch",
         "from course_utils.checks import check\n"
@@ -465,7 +502,7 @@ ANSWERS = [
         "f = torch.nn.functional.scaled_dot_product_attention\n"
         "c = f(queries, keys, values)\n"
         "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
-        14,
+        17,
         "reaches behind its own calls: __globals__",
         "06.1",
     ),
