@@ -85,7 +85,7 @@ def greedy(
 ) -> Decoded:
     """Take the most probable token at every step, until every row has ended.
 
-    y_t = argmax_y p(y | y_1 … y_{t-1}, source). Taught in chapters 02 and 12.
+    y_t = argmax_y p(y | y_1 … y_{t-1}, source). Used in chapter 12.
     """
     require_lengths(source, max_length)
     with evaluating(model):

@@ -212,7 +212,7 @@ def score_by_length(
 ) -> list[Bucket]:
     """Score the translations of `task.test` in each range of source lengths.
 
-    Used in chapters 02, 03 and 12.
+    Used in chapters 03 and 12.
     """
     return by_length(
         metric,
