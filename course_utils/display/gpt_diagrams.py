@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
+from matplotlib.axes import Axes
 from torch import Tensor
 
+from course_utils.display import plots
 from course_utils.display.architecture import transformer
 from course_utils.display.drawing import Diagram, Drawing, require_toy
 from course_utils.display.svg import colour, path
@@ -130,3 +132,28 @@ def _legend(d: Drawing, y: float) -> None:
     line = {"fill": "none", "stroke": colour("muted"), "stroke_dasharray": "3 3"}
     d.add("rect", **place, **line)
     d.text(186, y, "set aside, not used yet", 12, "start")
+
+
+def dots_by_row(
+    groups: Mapping[str, Sequence[float]],
+    lines: Mapping[str, float],
+    x_label: str,
+    title: str,
+) -> Axes:
+    """Draw a row of dots for each name, one a seed, and dotted lines to compare with.
+
+    Labels of lines stand at the lower end of the picture.
+    """
+    axes = plots.figure()[1]
+    for row, values in enumerate(groups.values()):
+        at = [row] * len(values)
+        axes.plot(values, at, "o", color=plots.COLOURS["blue"], alpha=0.7)
+    axes.set_yticks(range(len(groups)), list(groups))
+    axes.set_ylim(len(groups), -0.6)
+    for name, value in lines.items():
+        axes.axvline(value, color=plots.COLOURS["grey"], linestyle=":")
+        style = {"color": plots.COLOURS["muted"], "va": "center", "ha": "right"}
+        axes.text(value, len(groups) - 0.4, f"{name} ", **style)
+    axes.set_xlabel(x_label)
+    axes.set_title(title, weight="bold", loc="left")
+    return axes

@@ -85,3 +85,13 @@ def test_what_does_not_fit_is_refused():
     model = GPT(11, 9, d_model=12, n_heads=3)
     with pytest.raises(ValueError, match="2 words for 3"):
         gpt_diagrams.cache_strip(model, torch.zeros(1, 3, dtype=torch.long), WORDS[:2])
+
+
+def test_a_row_has_a_dot_for_each_seed_and_a_line_for_each_comparison():
+    rows = {"one": [1.0, 2.0], "two": [1.5]}
+    axes = gpt_diagrams.dots_by_row(rows, {"counts": 1.2}, "bits", "A title")
+    *dots, line = axes.lines
+    assert [list(row.get_xdata()) for row in dots] == list(rows.values())
+    assert [set(row.get_ydata()) for row in dots] == [{0}, {1}]
+    assert set(line.get_xdata()) == {1.2}
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(rows)
