@@ -9,7 +9,14 @@ from torch import Tensor, nn
 
 from course_utils.display.drawing import Diagram, Drawing, require_toy
 from course_utils.display.trace import trace
-from course_utils.models.scores import attend
+from course_utils.models.scores import (
+    AdditiveScore,
+    GeneralScore,
+    LocationScore,
+    attend,
+    dot_scores,
+    scaled_dot_scores,
+)
 
 Score = Callable[[Tensor, Tensor], Tensor]
 FORMULAS = {
@@ -19,6 +26,24 @@ FORMULAS = {
     "general": "$q W k_i^T$",
     "additive": "$tanh(qW + k_i U + b) · v$",
 }
+
+
+def five_plugs() -> tuple[Tensor, Tensor, Tensor, dict[str, Score]]:
+    """Toy queries, keys and values, and the five scores of chapter 04 for them.
+
+    Other random numbers stay as they are. Used in chapter 04.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        queries, keys = 2 * torch.randn(2, 3, 4), 2 * torch.randn(2, 5, 4)
+        plugs: dict[str, Score] = {
+            "location": LocationScore(d_query=4, n_places=5),
+            "dot": dot_scores,
+            "scaled dot": scaled_dot_scores,
+            "general": GeneralScore(4, 4),
+            "additive": AdditiveScore(4, 4, d_score=7),
+        }
+        return queries, keys, torch.randn(2, 5, 6), plugs
 
 
 def score_slot(

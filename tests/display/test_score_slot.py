@@ -8,25 +8,15 @@ import pytest
 import torch
 
 from course_utils.display.drawing import SMALLEST
-from course_utils.display.score_slot import score_slot
+from course_utils.display.score_slot import five_plugs, score_slot
 from course_utils.models import scores
 from tests.display.test_diagrams import drawings, elements, shapes, texts
 
-QUERIES, KEYS, VALUES = (
-    torch.randn(2, 3, 4),
-    torch.randn(2, 5, 4),
-    torch.randn(2, 5, 6),
-)
+QUERIES, KEYS, VALUES, _ = five_plugs()
 
 
 def five() -> dict[str, object]:
-    return {
-        "location": scores.LocationScore(4, 5),
-        "dot": scores.dot_scores,
-        "scaled dot": scores.scaled_dot_scores,
-        "general": scores.GeneralScore(4, 4),
-        "additive": scores.AdditiveScore(4, 4, 7),
-    }
+    return dict(five_plugs()[-1])
 
 
 def test_the_shapes_are_those_of_the_forward_pass():
