@@ -7,11 +7,12 @@ of 64 tokens, 16 windows a step.
 import torch
 import torch.nn.functional as F
 
-from course_utils import experiments, runtime
+from course_utils import runtime
 from course_utils.data import corpus
 from course_utils.data.bpe import BytePairEncoder
 from course_utils.data.sequences import consecutive_windows, random_windows
 from course_utils.evaluation.metrics import bits_per_character
+from course_utils.experiments import tests_at_best
 from course_utils.models.rnn import GRULanguageModel
 from course_utils.models.transformer import GPT
 from course_utils.training.loop import train
@@ -69,10 +70,8 @@ def run(point):
 
 
 def check(points):
-    best, steps = {}, points[0]["steps"]
-    for model in ("GPT", "GPT, untied", "GRU"):
-        runs = [p for p in points if p["model"] == model and p["steps"] == steps]
-        best[model] = [p["test"] for p in experiments.at_best_rate(runs)]
-    assert min(best["GPT"]) > max(best["GPT, untied"]) + 0.02
-    assert min(best["GPT, untied"]) > max(best["GRU"]) + 0.02
-    assert min(best["GRU"]) > 1.75  # counting is ahead of all
+    models, steps = ("GPT", "GPT, untied", "GRU"), points[0]["steps"]
+    tied, own, gru = (tests_at_best(points, model=m, steps=steps) for m in models)
+    assert min(tied) > max(own) + 0.02
+    assert min(own) > max(gru) + 0.02
+    assert min(gru) > 1.75  # counting is ahead of all

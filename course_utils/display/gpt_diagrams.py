@@ -154,6 +154,7 @@ def dots_by_row(
         axes.axvline(value, color=plots.COLOURS["grey"], linestyle=":")
         style = {"color": plots.COLOURS["muted"], "va": "center", "ha": "right"}
         axes.text(value, len(groups) - 0.4, f"{name} ", **style)
+    axes.locator_params(axis="x", nbins=6)
     axes.set_xlabel(x_label)
     axes.set_title(title, weight="bold", loc="left")
     return axes
