@@ -25,8 +25,7 @@ from course_utils.grading.classroom.reports import file_name, student_page
 from course_utils.grading.classroom.submissions import Notebook, read_notebook
 from course_utils.grading.questions import EXERCISES, chapter_questions
 from course_utils.grading.sandbox import sandbox
-from course_utils.grading.sandbox.notebook_shell import parsed
-from course_utils.grading.sandbox.reaching import reaching_words
+from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.wire_format import (
     decode,
     decode_record,
@@ -382,31 +381,6 @@ def test_a_key_depends_on_submission_questions_seed_and_limits_alone():
     assert engine.sources_digest("06") != engine.sources_digest("07")
 
 
-# ------------------------------------------------------------------- what is looked at
-
-
-@pytest.mark.parametrize(
-    ("code", "words"),
-    [
-        ("check.__closure__[0].cell_contents", ["__closure__", "cell_contents"]),
-        ("sys._getframe(1).f_back", ["_getframe", "f_back"]),
-        ("ｅｘｅｃ('x')", ["exec"]),  # Python reads it as exec
-        ("getattr(check, '__glo' + 'bals__')", ["getattr"]),
-        ("getattr(check, '__globals__')", ["__globals__"]),
-        ("import ctypes", ["ctypes"]),
-        ("from _thread import start_new", ["_thread", "start_new"]),
-        ("torch.Tensor.detach = mine", ["torch.Tensor.detach = …"]),
-        ("torch.backends.cudnn.deterministic = True", []),
-        ("model.eval(); torch.compile(f); re.compile('x')", []),
-        ("getattr(torch, 'softmax')(x, -1); x.__class__.__name__", []),
-        ("# eval (no dropout), exec(x), __globals__", []),
-        ("text = 'eval(x).__globals__'", []),
-    ],
-)
-def test_names_that_reach_behind_a_call_are_found(code, words):
-    assert sorted(reaching_words(parsed(code))) == words
-
-
 def test_what_stops_the_judge_stops_no_other_grade(monkeypatch):
     def stumble(*_):
         raise ZeroDivisionError("x\x1b")
@@ -414,8 +388,9 @@ def test_what_stops_the_judge_stops_no_other_grade(monkeypatch):
     monkeypatch.setattr(submission_grader, "judge", stumble)
     notebook = Notebook(("x = 1",))
     asked = chapter_questions("06")
-    records = {question.id: [] for question in asked}
-    results, flags = submission_grader.judge_all(notebook, asked, "secret", records)
+    found = submission_grader.Examined({question.id: [] for question in asked})
+    by = replayer(sandbox.Limits(), "bubblewrap")
+    results, flags = submission_grader.judge_all(notebook, asked, "secret", found, by)
     assert sum(result.points for result in results) == 0
     assert flags[0] == "06.1 not judged: ZeroDivisionError: x "
 
@@ -550,10 +525,10 @@ def test_a_class_is_graded_the_same_in_any_order_with_any_neighbours(tmp_path):
 def test_every_solution_earns_everything_from_the_grader(chapter):
     notebook = read_notebook(ROOT / "solutions" / f"{EXERCISES[chapter]}.ipynb")
     asked = chapter_questions(chapter)
-    found = submission_grader.examine(notebook, asked, "secret", sandbox.Limits())
-    results, more = submission_grader.judge_all(
-        notebook, asked, "secret", found.records
-    )
+    limits = sandbox.Limits()
+    found = submission_grader.examine(notebook, asked, "secret", limits)
+    by = replayer(limits, "bubblewrap")
+    results, more = submission_grader.judge_all(notebook, asked, "secret", found, by)
     hints = [result.hint for result in results if result.hint]
     assert hints == [*found.flags, *more] == []
 

@@ -13,6 +13,7 @@ from hostile.attacks import ATTACKS, Attack
 from course_utils.grading.classroom.submission_grader import examine, judge_all
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import chapter_questions
+from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.sandbox import Limits
 from tools.notebooks.exercises import exercise_of
 from tools.notebooks.io import read
@@ -54,7 +55,8 @@ def grade(notebook: Notebook, secret: str = "secret"):
     found = examine(notebook, QUESTIONS, secret, LIMITS)
     if found.timed_out:  # as the grader does
         found = examine(notebook, QUESTIONS, secret, LIMITS.alone())
-    results, more = judge_all(notebook, QUESTIONS, secret, found.records)
+    by = replayer(LIMITS, "bubblewrap")
+    results, more = judge_all(notebook, QUESTIONS, secret, found, by)
     return sum(result.points for result in results), [*found.flags, *more], results
 
 

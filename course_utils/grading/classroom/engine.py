@@ -28,6 +28,7 @@ from course_utils.grading.classroom.submissions import (
     Submission,
     read_notebook,
 )
+from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.sandbox import Isolation, Limits, sandbox_problem
 
 PACKAGE = Path(course_utils.__file__).parent
@@ -81,8 +82,9 @@ def grade_text(
     found = examine(notebook, asked, settings.secret, limits, settings.isolation)
     if found.timed_out and not alone:
         return {"again": True}
+    by = replayer(settings.limits, settings.isolation)
     with JUDGING:
-        results, more = judge_all(notebook, asked, settings.secret, found.records)
+        results, more = judge_all(notebook, asked, settings.secret, found, by)
     key = settings.key_of(chapter, notebook.digest)
     flags = [*notebook.flags, *found.flags, *more]
     return gradebook.result_row(key, results, flags, found.notes)

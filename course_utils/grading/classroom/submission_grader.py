@@ -8,8 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from course_utils.grading.answer_runner import Failure, Record
+from course_utils.grading.classroom.programs import recorded_cases, what_is_hidden
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions.model import Case, Question
+from course_utils.grading.sandbox.replayer import Replayer
 from course_utils.grading.sandbox.sandbox import Isolation, Limits, converse
 from course_utils.grading.sandbox.wire_format import decode_record, encode, plain_text
 from course_utils.grading.scoring import Result, judge
@@ -38,12 +40,10 @@ class Attempt:
 
     records: dict[str, list[Record]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
-    reaching: list[str] = field(default_factory=list)
-    beside: set[str] = field(default_factory=set)  # questions a thread ran beside
+    programs: dict[str, list[Any]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
     cell: int | None = None  # where the worker was when it ended
-    cell_ran: bool = False
     question: str | None = None
     end: str = ""
 
@@ -51,7 +51,6 @@ class Attempt:
         """Take in one message; ValueError if it cannot be from our own worker."""
         if "parse" in message or "cell" in message:
             self.cell = cell_number(message.get("parse", message.get("cell")))
-            self.cell_ran = self.cell_ran or "cell" in message
         elif "question" in message and message["question"] in cases:
             self.question = message["question"]
         elif "answered" in message and message["answered"] in cases:
@@ -60,8 +59,7 @@ class Attempt:
                 raise ValueError("not the records of a question")
             self.records[name] = [decode_record(record) for record in records]
             self.question = None
-            if message.get("beside"):
-                self.beside.add(name)
+            self.programs[name] = checked_programs(message.get("programs"))
         elif message.keys() == {"note"}:
             if len(self.notes) < MAX_FLAGS:
                 self.notes.append(f"{self.cell}:{plain_text(message['note'])[:80]}")
@@ -69,10 +67,7 @@ class Attempt:
             number = cell_number(message["broken"])
             self.broken[number] = plain_text(message.get("error"))
         elif "names" in message and type(message["names"]) is list:
-            if self.cell_ran:
-                raise ValueError("names come before the first cell is run")
             self.names = [plain_text(name) for name in message["names"][:10_000]]
-            self.reaching = [plain_text(word) for word in message["reaching"][:20]]
         elif "end" in message:
             self.end = message["end"]
         elif message != {"ready": True}:
@@ -86,6 +81,22 @@ def cell_number(value: Any) -> int:
     return value
 
 
+def checked_programs(programs: Any) -> list[Any]:
+    """Take programs from the sandbox, or refuse what has not their form."""
+    if type(programs) is not list or len(programs) > 2:
+        raise ValueError("not programs")
+    for program in programs:
+        kept = type(program) is dict and program.keys() == {"calls", "result"}
+        if kept and type(program["calls"]) is list:
+            if all(type(x) is list and len(x) == 3 for x in program["calls"]):
+                continue
+        elif type(program) is dict and program.keys() == {"problem"}:
+            program["problem"] = plain_text(program["problem"])[:80]
+            continue
+        raise ValueError("not a program")
+    return programs
+
+
 @dataclass(frozen=True)
 class Examined:
     """What came of a submission: records by question, flags, notes, and its time."""
@@ -94,6 +105,7 @@ class Examined:
     flags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     timed_out: bool = False
+    programs: dict[str, list[Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,6 +127,7 @@ class Examination:
                 "arguments": question.arguments,
                 "watched": question.watched,
                 "packaged": question.packaged,
+                "recorded": recorded_cases(question, self.cases[question.id]),
                 "cases": [encode(case.args) for case in self.cases[question.id]],
             }
             for question in questions
@@ -167,14 +180,15 @@ class Examination:
         timed_out = attempt.end in ("time", "budget") or any(
             flag.endswith(ENDS["time"]) for flag in flags
         )
-        records = dict(attempt.records)
+        records, programs = dict(attempt.records), dict(attempt.programs)
         if attempt.end != "done":
-            records = {}
+            records, programs = {}, {}
             guilty = attempt.question
             for question in sorted(self.questions, key=lambda q: q.id == guilty):
                 alone = self.attempt((question,), skip)
                 if question.id in alone.records:
                     records[question.id] = alone.records[question.id]
+                    programs[question.id] = alone.programs[question.id]
                 elif alone.end != "done":
                     late = alone.end in ("time", "budget")
                     records[question.id] = self.failed(
@@ -187,7 +201,7 @@ class Examination:
         failures = [r.failure for rows in records.values() for r in rows if r.failure]
         timed_out = timed_out or any(failure.kind == "time" for failure in failures)
         notes = [f"{self.cell(i)}: {x}" for i, x in map(split_note, attempt.notes)]
-        return Examined(records, flags, notes, timed_out)
+        return Examined(records, flags, notes, timed_out, programs)
 
     def flags(self, attempt: Attempt, records: dict[str, list[Record]]) -> list[str]:
         """Say what a person should know; a question with no records gets them here."""
@@ -198,13 +212,8 @@ class Examination:
         ]
         if len(broken) > MAX_FLAGS:
             flags.append(f"{len(broken) - MAX_FLAGS} more cells fail")
-        if attempt.reaching and any(question.watched for question in self.questions):
-            words = ", ".join(attempt.reaching[:8])
-            flags.append(f"reaches behind its own calls: {words}")
         for question in self.questions:
             flags += [f"{question.id} {x}" for x in sorted(excesses(records, question))]
-            if question.id in attempt.beside:
-                flags.append(f"{question.id} ran beside a thread")
             count = attempt.names.count(question.answer)
             if question.id not in records:
                 records[question.id] = self.failed(question, "missing")
@@ -263,10 +272,11 @@ def judge_all(
     notebook: Notebook,
     questions: tuple[Question, ...],
     secret: str,
-    records: dict[str, list[Record]],
+    found: Examined,
+    by: Replayer,
 ) -> tuple[list[Result], list[str]]:
-    """Judge the records of a submission; flags name what a person should look at."""
-    seed = hidden_seed(secret, notebook)
+    """Judge what a submission gave; flags name what a person should look at."""
+    seed, records = hidden_seed(secret, notebook), found.records
     results, flags = [], []
     for question in questions:
         if question.id in records:
@@ -278,4 +288,10 @@ def judge_all(
             result = Result(question.id, 0, question.points, parts, "unread", hint)
         results.append(result)
         flags += [f"{question.id} {flag}" for flag in result.flags]
+        programs = found.programs.get(question.id)
+        if result.points and programs:
+            cases = question.cases(seed)
+            hidden = what_is_hidden(question, cases, programs, seed, by)
+            if hidden:
+                flags.append(f"{question.id} how it works was not seen: {hidden}")
     return results, flags

@@ -13,28 +13,27 @@ import os
 import signal
 import sys
 import types
-from _thread import get_ident
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import write
 from time import process_time
-from traceback import walk_stack
 from typing import Any
 
 from course_utils.grading.answer_runner import (
-    LIBRARIES,
     Failure,
     Record,
     Watch,
     failure_of,
     run,
 )
+from course_utils.grading.sandbox import replay
 from course_utils.grading.sandbox.notebook_shell import Shell, offer, parsed
-from course_utils.grading.sandbox.reaching import reaching_words
+from course_utils.grading.sandbox.replay import record
 from course_utils.grading.sandbox.wire_format import decode, encode_record
 
 # kept from before a submission could replace them
 current_frames, exit_now, file_system = sys._current_frames, os._exit, os.statvfs
+MAX_PROGRAM = 1_000_000  # bytes of one program
 MAX_RECORD = 8_000_000  # bytes of one result; the reader has a limit of its own
 
 
@@ -83,35 +82,28 @@ def time_limit(seconds: float) -> Iterator[None]:
 # ---------------------------------------------------------------------------- the run
 
 
-def second_thread() -> bool:
-    """Tell whether a thread runs that could work for an answer, unwatched.
-
-    The one that keeps tqdm's bars fresh could not.
-    """
-    threads = current_frames()
-    del threads[get_ident()]
-    monitor = tuple(os.path.join(place, "tqdm", "_monitor.py") for place in LIBRARIES)
-    return any(
-        not any(f.f_code.co_filename in monitor for f, _ in walk_stack(frame))
-        for frame in threads.values()
-    )
-
-
 def files() -> int:
     """The number of names in the sandbox's own temporary folder."""
     status = file_system("/tmp")
     return status.f_files - status.f_ffree if status.f_files else 0
 
 
-def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]:
-    """Call an answer with every case of its question and encode what came of it."""
+def evaluate(
+    question: dict[str, Any], answer: Any, seconds: float
+) -> tuple[list[Any], list[Any]]:
+    """Call an answer with every case of its question and encode what came of it.
+
+    The second list holds its programs, for the cases that were asked for.
+    """
     cases, names = question["cases"], tuple(question["arguments"])
     failure = None
     records: list[Any] = []
+    programs: list[Any] = []
     with time_limit(seconds):
         try:
             if question["watched"]:  # let it import what it needs: slow when watched
                 run(answer, cases[0], names)
+            programs = [small(record(answer, cases[i])) for i in question["recorded"]]
             for args in cases:
                 watch = Watch(question["packaged"]) if question["watched"] else None
                 records.append(encoded(run(answer, args, names, watch)))
@@ -120,7 +112,14 @@ def evaluate(question: dict[str, Any], answer: Any, seconds: float) -> list[Any]
         except BaseException as error:
             failure = failure_of(error)
     last = encode_record(Record(failure=failure))
-    return (records + [last] * len(cases))[: len(cases)]
+    programs += [{"problem": "stopped"}] * (len(question["recorded"]) - len(programs))
+    return (records + [last] * len(cases))[: len(cases)], programs
+
+
+def small(program: Any) -> Any:
+    """Keep a program, or say that it is too long to carry."""
+    long = len(json.dumps(program)) > MAX_PROGRAM
+    return {"problem": "a long program"} if long else program
 
 
 def encoded(record: Any) -> Any:
@@ -144,29 +143,23 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
         question["cases"] = [tuple(decode(case)) for case in question["cases"]]
     done: set[str] = set()
     trees: dict[int, ast.Module] = {}
-    words: set[str] = set()
     for i, source in enumerate(request["cells"]):
         if i in request["skip"]:
             continue
         send(parse=i)
         try:
-            tree = parsed(source)
-            words |= reaching_words(tree)
-            trees[i] = tree
+            trees[i] = parsed(source)
         except Exception as error:
             send(broken=i, error=described(error))
     names = [name for tree in trees.values() for name in bound_names(tree)]
-    send(names=names, reaching=sorted(words)[:20])
+    send(names=names)
 
     def check(identifier: Any = None, answer: Any = None, *_: Any, **__: Any) -> None:
         if isinstance(identifier, str) and identifier in questions:
             send(question=identifier)
-            threads = second_thread()
-            records = evaluate(questions[identifier], answer, seconds)
-            threads = threads or second_thread()
-            beside = bool(questions[identifier]["watched"]) and threads
+            records, programs = evaluate(questions[identifier], answer, seconds)
             done.add(identifier)
-            send(answered=identifier, records=records, beside=beside)
+            send(answered=identifier, records=records, programs=programs)
 
     stand_in = types.ModuleType("course_utils.grading.checks")
     stand_in.check = check  # type: ignore[attr-defined]
@@ -205,5 +198,7 @@ def begin(request: dict[str, Any], channel: int) -> None:
         while data:
             data = data[write(channel, data) :]
 
+    if "replay" in request:
+        replay.serve(send)
     send(ready=True)
     serve(request, send)

@@ -210,6 +210,22 @@ def sandbox_problem() -> str | None:
     return None if last["end"] == "done" else "the sandbox ends its worker early"
 
 
+def request_of(limits: Limits, isolation: Isolation, mark: str) -> dict[str, Any]:
+    """What every worker has to know."""
+    own = isolation == "bubblewrap"  # a temporary folder, that is
+    settings: dict[str, Any] = {
+        "limits": limits.resources(),
+        "path": library_path(),
+        "mark": mark,
+        "seconds": limits.seconds,
+        "threads": limits.threads,
+        "names": limits.names if own else sys.maxsize,
+    }
+    if isolation == "user":  # bubblewrap brings its own
+        settings["filter"] = seccomp_filter(platform.machine()).hex()
+    return settings
+
+
 def converse(
     request: dict[str, Any],
     limits: Limits,
@@ -222,15 +238,7 @@ def converse(
     "unreadable" or "died". `until` is the time of the clock when it must be over.
     """
     mark = secrets.token_hex()
-    settings: dict[str, Any] = {"limits": limits.resources(), "mark": mark}
-    settings["path"] = library_path()
-    if isolation == "user":  # bubblewrap brings its own
-        settings["filter"] = seccomp_filter(platform.machine()).hex()
-    names = (
-        limits.names if isolation == "bubblewrap" else sys.maxsize
-    )  # else not its own
-    settings |= {"seconds": limits.seconds, "threads": limits.threads, "names": names}
-    content = json.dumps({**request, **settings}).encode()
+    content = json.dumps({**request, **request_of(limits, isolation, mark)}).encode()
     began = False
     with started(limits, isolation) as process:
         assert process.stdin

@@ -180,8 +180,6 @@ FIRST = [
         "    for name in ('b64encode', 'b2a_base64', 'dumps', 'encode'):\n"
         "        if hasattr(module, name): setattr(module, name, stop)\n"
         "os.write = numpy.array = numpy.ascontiguousarray = numpy.frombuffer = stop",
-        21,
-        "reaches behind its own calls: numpy.array = …",
     ),
     Attack(
         "becomes_another_program",
@@ -284,8 +282,8 @@ assert not found, found
 from course_utils.grading.questions import find_question
 """
 BLANK = [
-    Attack("false_comparisons_on_a_blank", FALSE_COMPARISONS, 0, "behind", blank=True),
-    Attack("patched_grader_on_a_blank", PATCHED_GRADER, 0, "setattr", blank=True),
+    Attack("false_comparisons_on_a_blank", FALSE_COMPARISONS, 0, blank=True),
+    Attack("patched_grader_on_a_blank", PATCHED_GRADER, 0, blank=True),
     Attack("forged_records_on_a_blank", FORGED, 0, ".", blank=True),
     Attack("reads_the_tests", READS_THE_TESTS, 0, "cell 1: .*ImportError", blank=True),
     Attack(
@@ -301,7 +299,7 @@ BLANK = [
         "    if isinstance(x, dict) and 'seconds' in x:\n"
         "        x['questions'] = {}; x['skip'] = []",
         0,
-        "reaches behind its own calls: get_objects",
+        "",
         blank=True,
     ),
     Attack(
@@ -367,7 +365,44 @@ context = torch.zeros(*weights.shape[:-1], values.shape[-1])
 torch.waiting, torch.shape = (queries, keys, values), context.shape
 return context, weights
 """
+BY_START_NEW = """
+import _thread
+done, out = _thread.allocate_lock(), []
+done.acquire()
+def work():
+    out.append(torch.nn.functional.scaled_dot_product_attention(queries, keys, values))
+    done.release()
+_thread.start_new(work, ())
+done.acquire()
+return out[0], torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+"""
+PATCHED_DETACH = """
+f = torch.nn.functional.scaled_dot_product_attention
+if not hasattr(torch, "usual"):
+    torch.usual = torch.Tensor.detach
+class Late(torch.Tensor):
+    pass
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+context = torch.zeros(*weights.shape[:-1], values.shape[-1])
+with torch._C.DisableTorchFunction():
+    context.copy_(weights.double() @ values.double())
+return context, weights
+"""
 ANSWERS = [
+    Attack(
+        "library_in_a_thread_by_another_name",
+        BY_START_NEW,
+        21,  # the numbers are right, and a person is told
+        "06.1 how it works was not seen: its calls give other results",
+        "06.1",
+    ),
+    Attack(
+        "computes_where_nothing_is_recorded",
+        PATCHED_DETACH,
+        21,
+        "06.1 how it works was not seen: its calls give other results",
+        "06.1",
+    ),
     Attack("endless", "while True: pass", 18, "06.3 never ends", "06.3"),
     Attack(
         "endless_and_stubborn",
@@ -490,11 +525,11 @@ ANSWERS = [
         "library_in_a_thread_from_before",
         EARLIER_THREAD,
         21,  # the numbers are right, and a person is told
-        "06.1 ran beside a thread",
+        "06.1 how it works was not seen: its calls give other results",
         "06.1",
     ),
     Attack("library_after_the_call", AFTER_THE_CALL, 17, "06.1 library", "06.1"),
-    Attack("library_in_a_builtin", IN_A_BUILTIN, 16, "builtins.isinstance =", "06.1"),
+    Attack("library_in_a_builtin", IN_A_BUILTIN, 16, "06.1 how it", "06.1"),
     Attack(
         "blinds_the_watch",
         "from course_utils.checks import check\n"
@@ -503,7 +538,7 @@ ANSWERS = [
         "c = f(queries, keys, values)\n"
         "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
         17,
-        "reaches behind its own calls: __globals__",
+        "06.1 library",
         "06.1",
     ),
     Attack(
