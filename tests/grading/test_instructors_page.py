@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
+import shlex
 from pathlib import Path
 
 import pytest
 from hostile.attacks import ATTACKS
 
 from course_utils.grading.classroom import cli
+from course_utils.grading.classroom.class_file import read_class
+from course_utils.grading.classroom.extra_tests import questions_of, read_extra
+from course_utils.grading.classroom.layouts import find_submissions
+from course_utils.grading.questions import EXERCISES
 from tools.notebooks.exercises import exercise_of
 from tools.notebooks.io import ROOT, dumps, read
 
@@ -51,6 +56,55 @@ def test_the_limits_are_those_of_the_grader():
     defaults = grade_options()
     limits = f"({defaults['--time-limit']}) and megabytes per submission "
     assert f"seconds per question {limits}({defaults['--memory']})" in PAGE
+
+
+def test_every_command_of_the_page_is_one():
+    commands = re.findall(
+        r"python -m course_utils\.grading ((?:[^\n]*\\\n)*[^\n]*)", PAGE
+    )
+    assert len(commands) == 3
+    for command in commands:
+        cli.parser().parse_args(shlex.split(command.replace("\\\n", " ")))
+
+
+def test_the_class_file_of_the_page_is_understood(tmp_path: Path):
+    (shown,) = re.findall(r"```toml\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "class.toml").write_text(shown)
+    (tmp_path / "roster.csv").write_text("id,name\n1,Ada\n")
+    head = "student,exercise,question,points,reason\n"
+    (tmp_path / "corrections.csv").write_text(head + "1,06,late,0,ill\n")
+    found = read_class(tmp_path / "class.toml")
+    assert set(found.due) == {"06"}
+    assert (found.late.grace, found.late.per_day, found.late.most) == (15, 10, 50)
+
+
+def test_the_extra_test_of_the_page_works(tmp_path: Path):
+    (shown,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+    (tmp_path / "mine.py").write_text(shown)
+    question = questions_of("06", read_extra(tmp_path))[0]
+    assert [part.name for part in question.parts][-1] == "a single key"
+
+
+def test_every_layout_of_the_page_is_recognised(tmp_path: Path):
+    (shown,) = re.findall(r"```text\n(.*?)```", PAGE, re.DOTALL)
+    lines = shown.strip().splitlines()
+    assert len(lines) == 5
+    for i, line in enumerate(lines):
+        path = tmp_path / str(i) / re.split(r"\s{3,}", line)[0]
+        path.parent.mkdir(parents=True)
+        path.write_text("{}")
+        (found,) = find_submissions(tmp_path / str(i) / "submitted")
+        assert (found.student[-3:].lower(), found.chapter) in {
+            ("ada", "06"),
+            ("ace", "06"),
+        }
+
+
+def test_the_plan_has_every_chapter_once_and_an_exercise_a_week():
+    _, *rows = table("week")
+    assert [row[0] for row in rows] == [str(week) for week in range(1, 13)]
+    assert [c for row in rows for c in row[1].split(", ")] == list(EXERCISES)
+    assert all(row[2] in row[1] for row in rows)
 
 
 # ------------------------------------------------------- the table of six submissions

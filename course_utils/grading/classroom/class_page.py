@@ -28,7 +28,7 @@ SCRIPT = (Path(__file__).parent / "class_page.js").read_text("utf-8")
 
 def bars(title: str, counts: list[tuple[str, float, float, str]]) -> str:
     """Draw a bar for each label: how much of how much, and what to write beside it."""
-    height, left, width = 24, 70, 300
+    height, left, width = 24, 70, 220
     marks = []
     for i, (label, count, most, beside) in enumerate(counts):
         y = i * height
@@ -44,7 +44,7 @@ def bars(title: str, counts: list[tuple[str, float, float, str]]) -> str:
     said = "; ".join(f"{label}: {beside}" for label, _, _, beside in counts)
     return (
         f'<svg role="img" aria-label="{html.escape(f"{title}. {said}")}" '
-        f'viewBox="0 0 480 {len(counts) * height}" font-size="13" '
+        f'viewBox="0 0 520 {len(counts) * height}" font-size="13" '
         f'fill="currentColor">{"".join(marks)}</svg>'
     )
 

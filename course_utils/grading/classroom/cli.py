@@ -65,7 +65,7 @@ def grade(options: argparse.Namespace) -> None:
             f"there is no notebook (.ipynb) in {options.folder}; give the folder that "
             "holds the submissions."
         )
-    blank = {c: blank_result(c, settings) for c in ["", *EXERCISES]}
+    blank = {c: blank_result(c, settings) for c in {x.chapter for x in found}}
     points = {chapter: row["max_score"] for chapter, row in blank.items()}
     gradebook.make_rows([(x, blank[x.chapter]) for x in found], about, points)
     with only_one(options.out):

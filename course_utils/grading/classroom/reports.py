@@ -21,7 +21,8 @@ body { max-width: 70rem; margin: 2rem auto; padding: 0 1rem; line-height: 1.5; }
 table { border-collapse: collapse; } .wide { overflow-x: auto; }
 td, th { padding: 0.2rem 0.6rem; text-align: left; vertical-align: top;
   border-bottom: 1px solid #8888; }
-h1, h2, td, th[scope=row] { overflow-wrap: anywhere; }
+h1, h2, td:last-child { overflow-wrap: anywhere; }
+th[scope=row] { min-width: 6rem; overflow-wrap: break-word; }
 td:last-child { min-width: 9rem; } td:nth-child(2) { white-space: nowrap; }
 svg { max-width: 40rem; width: 100%; } summary { cursor: pointer; }
 th button { font: inherit; font-weight: bold; border: 0; padding: 0; cursor: pointer;

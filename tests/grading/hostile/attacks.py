@@ -376,12 +376,7 @@ _thread.start_new(work, ())
 done.acquire()
 return out[0], torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
 """
-PATCHED_DETACH = """
-f = torch.nn.functional.scaled_dot_product_attention
-if not hasattr(torch, "usual"):
-    torch.usual = torch.Tensor.detach
-class Late(torch.Tensor):
-    pass
+UNRECORDED = """
 weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
 context = torch.zeros(*weights.shape[:-1], values.shape[-1])
 with torch._C.DisableTorchFunction():
@@ -398,7 +393,7 @@ ANSWERS = [
     ),
     Attack(
         "computes_where_nothing_is_recorded",
-        PATCHED_DETACH,
+        UNRECORDED,
         21,
         "06.1 how it works was not seen: its calls give other results",
         "06.1",
