@@ -127,6 +127,7 @@ class Examination:
                 "arguments": question.arguments,
                 "watched": question.watched,
                 "packaged": question.packaged,
+                "variants": question.variants,
                 "recorded": recorded_cases(question, self.cases[question.id]),
                 "cases": [encode(case.args) for case in self.cases[question.id]],
             }
