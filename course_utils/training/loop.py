@@ -84,7 +84,7 @@ def train(
     no longer falls, and the model gets its best weights. `watch(history, model, ended)`
     may draw. Where memory runs out, a batch is taken in parts whose gradients are added
     up; where the disk is full, training goes on and says so. The model is left in
-    `eval` mode. Used in chapter 02.
+    `eval` mode. Used in chapter 01.
     """
     device = torch.device(device) if device is not None else best_device()
     warmup = steps // 10 if warmup is None else warmup
