@@ -62,7 +62,7 @@ def test_every_command_of_the_page_is_one():
     commands = re.findall(
         r"python -m course_utils\.grading ((?:[^\n]*\\\n)*[^\n]*)", PAGE
     )
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         cli.parser().parse_args(shlex.split(command.replace("\\\n", " ")))
 

@@ -2,7 +2,7 @@
 
     python -m course_utils.grading grade DIR --out grades.csv --seed SECRET
     python -m course_utils.grading gradescope 06 --out autograder.zip --seed SECRET
-    python -m course_utils.grading nbgrader 06 --out source
+    python -m course_utils.grading nbgrader solutions/06_….ipynb --out source
 
 The points are a function of the submission and the seed alone. `COURSE_GRADING_SEED` in
 the environment stands in for --seed. Graded once, a submission is graded again only if
@@ -187,6 +187,14 @@ def gradescope(options: argparse.Namespace) -> None:
     print(f"{options.out}: upload it as the autograder of the assignment")
 
 
+def nbgrader(options: argparse.Namespace) -> None:
+    """Write exercises as nbgrader wants its sources."""
+    from course_utils.grading.classroom.nbgrader import write_source
+
+    for solution in options.solutions:
+        print(write_source(solution, options.out))
+
+
 def add_limits(command: argparse.ArgumentParser) -> None:
     """Add what `grade` and `gradescope` have in common."""
     command.add_argument("--seed", help="secret text that decides the hidden inputs")
@@ -231,6 +239,10 @@ def parser() -> argparse.ArgumentParser:
     two.add_argument("--out", type=Path, default=Path("autograder.zip"))
     add_limits(two)
     two.set_defaults(run=gradescope)
+    three = commands.add_parser("nbgrader", help="write sources for nbgrader")
+    three.add_argument("solutions", type=Path, nargs="+", help="solutions/06_….ipynb")
+    three.add_argument("--out", type=Path, default=Path("source"))
+    three.set_defaults(run=nbgrader)
     return main
 
 

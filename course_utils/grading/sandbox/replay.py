@@ -15,7 +15,11 @@ import sys
 from typing import Any
 
 import torch
-from torch.overrides import TorchFunctionMode, resolve_name
+from torch.overrides import (
+    TorchFunctionMode,
+    get_testing_overrides,
+    resolve_name,
+)
 
 from course_utils.grading.answer_runner import to_plain, to_tensors
 from course_utils.grading.sandbox.wire_format import decode, encode
@@ -26,6 +30,10 @@ NAME = re.compile(
     r"torch\.(?:Tensor\.|nn\.functional\.|functional\.|special\.|linalg\.|fft\.)?"
     r"(?:[a-z]\w*|__[a-z]+__|[TH]|m[TH])(?:\.__(?:get|set)__)?"
 )
+FACTORIES = ("arange", "as_tensor", "asarray", "empty", "eye", "full", "linspace")
+FACTORIES += ("logspace", "ones", "rand", "randint", "randn", "randperm", "tensor")
+FACTORIES += ("scalar_tensor", "tril_indices", "triu_indices", "zeros")
+OPERATIONS = get_testing_overrides()  # all that work on tensors: none changes a setting
 Message = Any
 
 
@@ -151,6 +159,8 @@ def function_of(name: Any) -> Any:
     found: Any = torch
     for part in name.split(".")[1:]:
         found = getattr(found, part)
+    if name.removeprefix("torch.") not in FACTORIES and found not in OPERATIONS:
+        raise ValueError("not an operation on tensors")
     return found
 
 

@@ -1,0 +1,162 @@
+"""An answer's program, replayed where it cannot cheat."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from course_utils.grading.classroom import programs
+from course_utils.grading.questions import EXERCISES, find_file, load_files
+from course_utils.grading.sandbox.replay import (
+    Replay,
+    function_of,
+    record,
+    tensors,
+    to_tensors,
+)
+from course_utils.grading.sandbox.replayer import NotReplayedError, Replayer
+from course_utils.grading.sandbox.sandbox import Limits
+
+WATCHED = [
+    file.QUESTION.id
+    for chapter in EXERCISES
+    for file in load_files(chapter)
+    if file.QUESTION.watched
+]
+
+
+class Here:
+    """Replays in this process, for programs that are known to be harmless."""
+
+    def ask(self, program: Any, inputs: Any) -> Any:
+        try:
+            sent = json.loads(json.dumps(program))
+            return Replay(tensors(tuple(map(to_tensors, inputs)))).run(sent)
+        except Exception as error:
+            raise NotReplayedError(str(error)) from error
+
+
+def hidden(identifier: str, answer: Any, by: Any = None) -> str:
+    """What is said of an answer's program."""
+    question = find_file(identifier).QUESTION
+    cases = question.cases("secret")
+    chosen = programs.recorded_cases(question, cases)
+    made = [record(answer, cases[i].args) for i in chosen]
+    by = by or Here()
+    return programs.what_is_hidden(question, cases, made, "secret", by)
+
+
+# Their solutions branch on the data, or take it out of PyTorch.
+NOT_REPLAYED = {"07.3"}
+
+
+@pytest.mark.parametrize("identifier", WATCHED)
+def test_the_solution_of_a_question_that_asks_how_replays(identifier):
+    question = find_file(identifier).QUESTION
+    cases = question.cases("secret")
+    free = any(part.accepts for part in question.parts)
+    replays = bool(programs.recorded_cases(question, cases))
+    assert replays == (not free and identifier not in NOT_REPLAYED)
+    assert hidden(identifier, question.reference) == ""
+
+
+def test_nearly_every_right_answer_in_other_code_replays():
+    """Those that don't keep their points; they are few, and flagged."""
+    flagged = []
+    count = 0
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for identifier in WATCHED:
+            for i, answer in enumerate(find_file(identifier).RIGHT):
+                count += 1
+                if hidden(identifier, answer):
+                    flagged.append((identifier, i))
+    assert len(flagged) <= 0.15 * count, flagged
+
+
+def in_numpy(queries, keys, values):
+    scores = queries.numpy() @ keys.numpy().swapaxes(-1, -2)
+    scores = np.exp(scores / keys.shape[-1] ** 0.5)
+    weights = torch.from_numpy(scores / scores.sum(-1, keepdims=True))
+    return weights @ values, weights
+
+
+def by_library(queries, keys, values):
+    weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+    f = torch.nn.functional.scaled_dot_product_attention
+    return f(queries, keys, values), weights
+
+
+def by_fused(queries, keys, values):
+    weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+    with torch._C.DisableTorchFunction():
+        context = weights @ values
+    return context, weights
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (in_numpy, "its calls give other results"),
+        (by_library, "calls scaled_dot_product_attention"),
+        (by_fused, "its calls give other results"),
+        (lambda q, k, v: 1 / 0, "no record (ZeroDivisionError)"),
+    ],
+)
+def test_what_computes_elsewhere_is_told(answer, said):
+    assert said in hidden("06.1", answer)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "torch.load",
+        "torch.save",
+        "torch.set_default_dtype",
+        "torch.manual_seed",
+        "torch.compile",
+        "torch.hub.load",
+        "torch._C._set_grad_enabled",
+        "torch.Tensor.__class__",
+        "os.system",
+        "torch.Tensor.__init__.__globals__",
+        "",
+        3,
+    ],
+)
+def test_a_program_can_name_nothing_but_operations(name):
+    with pytest.raises((ValueError, AttributeError)):
+        function_of(name)
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_a_replayer_survives_every_program():
+    by = Replayer(Limits(seconds=2), "bubblewrap")
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    program = record(lambda x: (x.T @ x, x.sum().item()), (x,))
+    value = by.ask(program, (2 * x,))
+    np.testing.assert_allclose(value[0], 4 * x.T @ x)
+    assert value[1] == 15  # a number is a literal: it does not follow the inputs
+    bad = [
+        {"calls": [["torch.zeros", [{"is": 10**12}], []]], "result": {"call": [0]}},
+        {"calls": [["torch.load", [{"is": "x"}], []]], "result": {"is": 1}},
+        {"calls": [], "result": {"call": [7]}},
+        {"calls": "x", "result": 3},
+        {
+            "calls": [["torch.ones", [{"is": 3000}, {"is": 3000}], []]],
+            "result": {"is": 1},
+        },
+    ]
+    large = [["torch.Tensor.matmul", [{"call": [0]}, {"call": [0]}], []]] * 2000
+    bad[-1]["calls"] += large
+    for one in bad:
+        with pytest.raises(NotReplayedError):
+            by.ask(one, (x,))
+    assert by.ask(program, (x,))[1] == 15
+    by.stop()
