@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.experiments import at_best_rate
+from course_utils.experiments import at_best_rate, tests_at_best
 from course_utils.experiments import load as load_stored
 from tests.twins import bare, definitions
 from tools.experiments.__main__ import main
@@ -241,3 +241,13 @@ def test_the_page_asserts_what_the_script_asserts(path: Path) -> None:
     (check,) = (bare(node) for node in script if node.name == "check")
     taught = [bare(node) for cell in cells for node in definitions(parse(cell.source))]
     assert check in taught, f"{page.name} has another `check` than {path.name}"
+
+
+def test_the_tests_of_one_contestant_are_those_at_its_best_rate() -> None:
+    runs = [
+        {"model": "a", "lr": lr, "seed": seed, "validation": lr, "test": 10 * lr + seed}
+        for lr in (0.1, 0.2)
+        for seed in (0, 1)
+    ]
+    other = {"model": "b", "lr": 0.9, "seed": 0, "validation": 1.0, "test": 5.0}
+    assert tests_at_best([*runs, other], model="a") == [2.0, 3.0]
