@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from course_utils.experiments import at_best_rate, tests_at_best
+from course_utils.experiments import at_best_rate, best_tests
 from course_utils.experiments import load as load_stored
 from tests.twins import bare, definitions
 from tools.experiments.__main__ import main
@@ -250,4 +250,4 @@ def test_the_tests_of_one_contestant_are_those_at_its_best_rate() -> None:
         for seed in (0, 1)
     ]
     other = {"model": "b", "lr": 0.9, "seed": 0, "validation": 1.0, "test": 5.0}
-    assert tests_at_best([*runs, other], model="a") == [2.0, 3.0]
+    assert best_tests([*runs, other], model="a") == [2.0, 3.0]

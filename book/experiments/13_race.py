@@ -12,7 +12,7 @@ from course_utils.data import corpus
 from course_utils.data.bpe import BytePairEncoder
 from course_utils.data.sequences import consecutive_windows, random_windows
 from course_utils.evaluation.metrics import bits_per_character
-from course_utils.experiments import tests_at_best
+from course_utils.experiments import best_tests
 from course_utils.models.rnn import GRULanguageModel
 from course_utils.models.transformer import GPT
 from course_utils.training.loop import train
@@ -71,7 +71,7 @@ def run(point):
 
 def check(points):
     models, steps = ("GPT", "GPT, untied", "GRU"), points[0]["steps"]
-    tied, own, gru = (tests_at_best(points, model=m, steps=steps) for m in models)
+    tied, own, gru = (best_tests(points, model=m, steps=steps) for m in models)
     assert min(tied) > max(own) + 0.02
     assert min(own) > max(gru) + 0.02
     assert min(gru) > 1.75  # counting is ahead of all

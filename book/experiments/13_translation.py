@@ -14,7 +14,7 @@ from torch import nn
 
 from course_utils import runtime
 from course_utils.evaluation import metrics
-from course_utils.experiments import tests_at_best
+from course_utils.experiments import best_tests
 from course_utils.models.positions import rotate, rotations
 from course_utils.models.transformer import GPT, Transformer, empty_caches
 from course_utils.tasks import translation
@@ -107,7 +107,7 @@ def run(point):
 def check(points):
     for steps in {p["steps"] for p in points}:
         both, alone, prefix = (
-            tests_at_best(points, model=m, steps=steps)
+            best_tests(points, model=m, steps=steps)
             for m in ("encoder and decoder", "decoder alone", "prefix mask")
         )
         if steps < 200:

@@ -25,7 +25,7 @@ from torch import nn
 
 from course_utils import runtime
 from course_utils.data.sequences import consecutive_windows
-from course_utils.experiments import tests_at_best
+from course_utils.experiments import best_tests
 from course_utils.models.blocks import EncoderBlock
 from course_utils.models.positions import rotate, rotations
 from course_utils.tasks import counting
@@ -143,7 +143,7 @@ def run(point):
 
 
 def check(points):
-    best = {m: tests_at_best(points, model=m) for m in {p["model"] for p in points}}
+    best = {m: best_tests(points, model=m) for m in {p["model"] for p in points}}
     counted = points[0]["with_cache"]
     assert counted < points[0]["kneser_ney"] - 0.05  # the cache helps counting
     assert max(best["all"] + best["only weights"]) < counted - 0.01  # so does weighing

@@ -107,10 +107,10 @@ def at_best_rate(
     return max(groups.values(), key=lambda runs: np.mean([run[by] for run in runs]))
 
 
-def tests_at_best(points: list[Point], **where: Any) -> list[float]:
+def best_tests(points: list[Point], **where: Any) -> list[float]:
     """The test results of one contestant at its own best rate, one for each seed.
 
-    `where` names it: `tests_at_best(points, model="GRU", steps=300)`.
+    `where` names it: `best_tests(points, model="GRU", steps=300)`.
     """
     chosen = [p for p in points if all(p.get(k) == v for k, v in where.items())]
     return [float(point["test"]) for point in at_best_rate(chosen)]
