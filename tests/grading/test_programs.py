@@ -112,6 +112,13 @@ def test_what_computes_elsewhere_is_told(answer, said):
     assert said in hidden("06.1", answer)
 
 
+def test_no_program_at_all_is_told():
+    question = find_file("06.1").QUESTION
+    cases = question.cases("secret")
+    said = programs.what_is_hidden(question, cases, [], "secret", Here())
+    assert said == "no record (nothing sent)"
+
+
 @pytest.mark.parametrize(
     "name",
     [

@@ -77,8 +77,10 @@ def what_is_hidden(
     question: Question, cases: list[Case], programs: list[Any], seed: str, by: Replayer
 ) -> str:
     """Say why it was not seen how an answer works, or nothing."""
-    counts = []
-    for i, program in zip(recorded_cases(question, cases), programs):
+    counts, chosen = [], recorded_cases(question, cases)
+    if len(programs) != len(chosen):
+        return "no record (nothing sent)"
+    for i, program in zip(chosen, programs):
         if "problem" in program:
             return f"no record ({program['problem']})"
         foreign = foreign_calls(question, program)

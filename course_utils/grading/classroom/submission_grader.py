@@ -289,8 +289,8 @@ def judge_all(
             result = Result(question.id, 0, question.points, parts, "unread", hint)
         results.append(result)
         flags += [f"{question.id} {flag}" for flag in result.flags]
-        programs = found.programs.get(question.id)
-        if result.points and programs:
+        if result.points and question.watched:
+            programs = found.programs.get(question.id, [])
             cases = question.cases(seed)
             hidden = what_is_hidden(question, cases, programs, seed, by)
             if hidden:

@@ -30,9 +30,11 @@ NAME = re.compile(
     r"torch\.(?:Tensor\.|nn\.functional\.|functional\.|special\.|linalg\.|fft\.)?"
     r"(?:[a-z]\w*|__[a-z]+__|[TH]|m[TH])(?:\.__(?:get|set)__)?"
 )
-FACTORIES = ("arange", "as_tensor", "asarray", "empty", "eye", "full", "linspace")
-FACTORIES += ("logspace", "ones", "rand", "randint", "randn", "randperm", "tensor")
-FACTORIES += ("scalar_tensor", "tril_indices", "triu_indices", "zeros")
+FACTORIES = {
+    *("arange", "as_tensor", "asarray", "empty", "eye", "full", "linspace", "logspace"),
+    *("ones", "rand", "randint", "randn", "randperm", "scalar_tensor", "tensor"),
+    *("tril_indices", "triu_indices", "zeros"),
+}
 OPERATIONS = get_testing_overrides()  # all that work on tensors: none changes a setting
 Message = Any
 
