@@ -11,7 +11,7 @@ from course_utils.grading.answer_runner import Failure, Record
 from course_utils.grading.classroom.programs import recorded_cases, what_is_hidden
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions.model import Case, Question
-from course_utils.grading.sandbox.replayer import Replayer
+from course_utils.grading.sandbox.replayer import DOES_NOT_END, Replayer
 from course_utils.grading.sandbox.sandbox import Isolation, Limits, converse
 from course_utils.grading.sandbox.wire_format import decode_record, encode, plain_text
 from course_utils.grading.scoring import Result, judge
@@ -278,7 +278,7 @@ def judge_all(
 ) -> tuple[list[Result], list[str]]:
     """Judge what a submission gave; flags name what a person should look at."""
     seed, records = hidden_seed(secret, notebook), found.records
-    results, flags = [], []
+    results, flags, hung = [], [], ""
     for question in questions:
         if question.id in records:
             result = judged(question, seed, records[question.id])
@@ -292,7 +292,8 @@ def judge_all(
         if result.points and question.watched:
             programs = found.programs.get(question.id, [])
             cases = question.cases(seed)
-            hidden = what_is_hidden(question, cases, programs, seed, by)
+            hidden = hung or what_is_hidden(question, cases, programs, seed, by)
             if hidden:
+                hung = hung or (hidden if DOES_NOT_END in hidden else "")
                 flags.append(f"{question.id} how it works was not seen: {hidden}")
     return results, flags
