@@ -257,6 +257,7 @@ def row(student: str, number: str = "", flags: tuple[str, ...] = (), **more) -> 
         "exercise": NAME,
         "chapter": "06",
         "file": f"{NAME}.ipynb",
+        "place": number,
         "score": 1,
         "max_score": 4,
         "late": 0,
@@ -472,6 +473,11 @@ def test_bad_extra_tests_get_a_sentence(text, said, refusal, tmp_path):
     if text is not None:
         (folder / "mine.py").write_text(text)
     assert said in refusal(*UNSAFE, "--extra-tests", str(folder))
+
+
+def test_a_table_among_the_submissions_is_refused(refusal, tmp_path):
+    out = str(tmp_path / "in" / "ann" / "grades.csv")
+    assert "among the submissions" in refusal(*UNSAFE, "--out", out)
 
 
 def test_two_runs_into_one_table_are_refused(refusal, tmp_path):

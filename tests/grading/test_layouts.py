@@ -172,6 +172,14 @@ def test_the_time_of_a_submission_is_read_as_nbgrader_writes_it(said, tmp_path):
     assert one.time == datetime(2026, 11, 20, 22, 30, 0, 948203, UTC)
 
 
+def test_a_time_that_a_student_can_hand_in_is_not_believed(tmp_path):
+    moodle = f"ada_1_assignsubmission_file_/{NAME}.ipynb"
+    lay_out(tmp_path, moodle, f"bob_{NAME}.ipynb")
+    for folder in (tmp_path, (tmp_path / moodle).parent):
+        (folder / "timestamp.txt").write_text("2020-01-01 00:00:00 UTC")
+    assert [one.time for one in find_submissions(tmp_path)] == [None, None]
+
+
 @pytest.mark.parametrize("said", ["", "yesterday", "9" * 2000, "0001-01-01+23:59"])
 def test_a_time_that_is_none_is_flagged(said, tmp_path):
     lay_out(tmp_path, f"ada/{NAME}/{NAME}.ipynb")

@@ -142,6 +142,13 @@ def test_a_report_never_shows_an_old_grade(week):
     assert "11 of 21" not in "".join(pages.values())
 
 
+def test_students_whose_names_look_the_same_have_a_page_each(week):
+    week.hand_in("ann\u200b", 3)
+    week.hand_in("ann\u200c", 4)
+    week.grade()
+    assert len(week.pages()) == 3
+
+
 def test_an_interrupted_run_leaves_the_last_whole_one_and_goes_on(week, monkeypatch):
     week.hand_in("a", 11)
     week.grade()

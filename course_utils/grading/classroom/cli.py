@@ -59,6 +59,10 @@ def grade(options: argparse.Namespace) -> None:
     """Grade what has not been graded yet, and write every table and page anew."""
     settings = settings_of(options)
     about = read_class(options.class_file)
+    if options.out.resolve().is_relative_to(options.folder.resolve()):
+        raise ValueError(
+            f"--out is {options.out}, among the submissions: choose another folder."
+        )
     found = find_submissions(options.folder, options.exercise, options.skip_unknown)
     if not found:
         raise ValueError(

@@ -122,6 +122,7 @@ def row_of(submission: Submission, result: Row, about: Class) -> Row:
         "exercise": submission.exercise,
         "chapter": submission.chapter,
         "file": submission.path.name,
+        "place": digest(os.fsencode(submission.path).hex()),
         "time": time.isoformat() if time else "",
         "hours_late": round(late / timedelta(hours=1), 1),
         "late": lost,
@@ -135,7 +136,7 @@ def missing_rows(rows: list[Row], about: Class, points: dict[str, int]) -> list[
     there = {(row["id"], row["chapter"]) for row in rows}
     return [
         {
-            **dict.fromkeys(("key", "time", "file"), ""),
+            **dict.fromkeys(("key", "time", "file", "place"), ""),
             **dict.fromkeys(("score", "late", "hours_late"), 0),
             "student": person.name,
             "id": person.id,

@@ -162,7 +162,10 @@ def exercises_come_first(folder: Path) -> bool:
 
 
 def handed_in(path: Path) -> tuple[datetime | None, tuple[str, ...]]:
-    """Read the `timestamp.txt` that nbgrader writes beside a submission."""
+    """Read the `timestamp.txt` that nbgrader writes beside a submission.
+
+    In what Canvas and Moodle give you, such a file is the student's own.
+    """
     beside = path.with_name("timestamp.txt")
     if not beside.exists():
         return None, ()
@@ -242,7 +245,8 @@ def find_submissions(
             flags.append(f"not graded: {shown_name(path.name)}")
         if found.late:
             flags.append("Canvas calls it late")
-        time, more = handed_in(chosen)
+        own_folder = not found.number and chosen.parent != folder
+        time, more = handed_in(chosen) if own_folder else (None, ())
         flags += more
         shown = shown_name(key[0])
         made.append(Submission(shown, key[2], chosen, tuple(flags), "", key[1], time))

@@ -62,10 +62,10 @@ def number(value: float) -> str:
 def file_name(row: Row) -> str:
     """Name a student's page: readable, unique, and a plain file whatever the name.
 
-    The name depends on whose it is and not on what was found.
+    The name depends on whose it is and where it was, not on what was found.
     """
     readable = re.sub(r"[^A-Za-z0-9]+", "-", row["student"])[:40].strip("-")
-    whose = "\0".join((row["student"], row["id"], row["exercise"], row["file"]))
+    whose = "\0".join((row["student"], row["id"], row["exercise"], row["place"]))
     unique = hashlib.sha256(whose.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{readable or 'student'}-{unique}.html"
 
