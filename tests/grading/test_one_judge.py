@@ -71,6 +71,10 @@ STYLES = {
         "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\n"
         "plt.style.use('ggplot')"
     ),
+    "a graded cell of nbgrader": (
+        "from course_utils.grading.checks import grade_answer\n"
+        "grade_answer('06.5', lambda: (8, 32, 4)).points"
+    ),
     "an assertion that fails": "assert False, 'not yet'",
 }
 DEPENDS = {"what magics bound": ("a magic over Python", "captured")}
