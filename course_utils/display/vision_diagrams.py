@@ -224,7 +224,7 @@ def draw_cells(ax: Axes, image: Tensor, text: str = "", bar: int | None = None) 
     bare(ax, text)
 
 
-def frame_cells(ax: Axes, weights: Tensor, ink: str) -> None:
+def frame_cells(ax: Axes, weights: Tensor) -> None:
     """Frame every cell as thickly as its weight, and write the weights that count."""
     from matplotlib.patches import Rectangle
 
@@ -235,4 +235,14 @@ def frame_cells(ax: Axes, weights: Tensor, ink: str) -> None:
         ax.add_patch(Rectangle(corner, side, side, linewidth=4 * weight, **style))
         if weight > 0.02:
             where = (x + SIDE - 0.2, y + SIDE - 0.6)
-            ax.text(*where, f"{weight:.2f}", ha="right", size=11, color=ink)
+            ground = {
+                "facecolor": plots.COLOURS["surface"],
+                "edgecolor": "none",
+                "pad": 1,
+            }
+            text: dict[str, Any] = {
+                "ha": "right",
+                "size": 11,
+                "color": plots.COLOURS["ink"],
+            }
+            ax.text(*where, f"{weight:.2f}", bbox=ground, **text)

@@ -106,7 +106,7 @@ def test_cells_stand_apart_and_the_bar_is_where_it_was_said():
 
 def test_frames_are_as_thick_as_the_weights_and_small_ones_are_not_written():
     axes, weights = plots.figure()[1], torch.tensor([0.9, 0.09, *[0.01 / 7] * 7])
-    frame_cells(axes, weights, "black")
+    frame_cells(axes, weights)
     assert [round(frame.get_linewidth(), 2) for frame in axes.patches][:2] == [
         3.6,
         0.36,
