@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import re
 import sys
 import sysconfig
 import traceback
@@ -25,7 +26,10 @@ import numpy as np
 import torch
 from torch import autograd
 
+from course_utils.grading.operations import Calls
+
 PACKAGE = str(Path(__file__).parents[1])
+GRADING, DOORS = str(Path(__file__).parent), str(Path(PACKAGE, "doors.py"))
 QUESTIONS = str(Path(__file__).parent / "questions")
 LIBRARIES = tuple(
     {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
@@ -160,6 +164,12 @@ def package_name(code: CodeType) -> str:
     return ".".join(["course_utils", *place.parts, code.co_qualname])
 
 
+def is_help(code: CodeType) -> bool:
+    """Tell whether a function of this package could do a part of an answer's work."""
+    is_call = bool(code.co_flags & inspect.CO_OPTIMIZED)
+    return is_call and not code.co_filename.startswith((GRADING, DOORS))
+
+
 def called_by_learner(frame: FrameType | None) -> bool:
     """Tell whether the learner's code led here, and not a question's own."""
     while frame and not is_own(frame.f_code.co_filename):
@@ -182,6 +192,8 @@ class Watch:
         self.library: set[str] = set()
 
     def __enter__(self) -> Watch:
+        self.calls = Calls()
+        self.calls.__enter__()
         self.before = sys.gettrace(), sys.getprofile()
         self.recording = start_recording()
         sys.setprofile(self.profile)
@@ -192,6 +204,9 @@ class Watch:
         watching = sys.gettrace() == self.trace and sys.getprofile() == self.profile
         sys.settrace(self.before[0])
         sys.setprofile(self.before[1])
+        self.calls.__exit__(None, None, None)
+        self.steps += self.calls.count
+        self.library |= self.calls.others
         if self.recording:
             operations = stop_recording()
             watching = watching and operations is not None
@@ -217,9 +232,11 @@ class Watch:
             code.co_name in ("attention", "basic_self_attention", "forward")
         ):
             self.library.add(package_name(code))
+        ours = code.co_filename.startswith(PACKAGE)
         first = code.co_qualname.partition(".")[0]
+        if ours and is_help(code) and called_by_learner(frame):
+            self.library.add(package_name(code))
         if first in self.packaged and called_by_learner(frame):
-            ours = code.co_filename.startswith(PACKAGE)
             self.library.add(package_name(code) if ours else first)
         if code.co_qualname in ("OpOverload.__call__", "OpOverloadPacket.__call__"):
             self.note(str(frame.f_locals.get("self")))
@@ -290,7 +307,25 @@ def failure_of(error: BaseException) -> Failure:
     if isinstance(error, NotPlainError):
         return Failure("type", str(error))
     message = " ".join(str(error).split())[:300]
-    return Failure("exception", type(error).__name__, message, line)
+    shapes = shapes_in(line, error.__traceback__) if "raise " not in line else ""
+    return Failure("exception", type(error).__name__, message, line + shapes)
+
+
+def shapes_in(line: str, trace: TracebackType | None) -> str:
+    """List the shapes of the tensors that a line of the learner's names."""
+    scopes = [
+        frame.f_locals
+        for frame, _ in traceback.walk_tb(trace)
+        if is_own(frame.f_code.co_filename)
+    ]
+    names = dict.fromkeys(re.findall(r"(?<![.\w])[A-Za-z_]\w*", line))
+    found = {name: scopes[-1].get(name) for name in names} if scopes else {}
+    said = [
+        f"{name} {tuple(x.shape)}"
+        for name, x in found.items()
+        if isinstance(x, torch.Tensor) and type(x) in (torch.Tensor, torch.nn.Parameter)
+    ]
+    return f"  # {', '.join(said[:4])}" if said else ""
 
 
 def same_argument(old: Any, new: Any) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import os
 import re
 import sys
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.grading.answer_runner import Failure, Record
+from course_utils.grading.contrast import right_when, sentence
 from course_utils.grading.editions import current_id
 from course_utils.grading.guard import (
     SECONDS,
@@ -28,14 +30,17 @@ from course_utils.grading.guard import (
     time_limit,
 )
 from course_utils.grading.questions import EXERCISES, chapter_questions, find_question
+from course_utils.grading.questions.experiment import PLACEHOLDERS, index_of
 from course_utils.grading.questions.model import Case, Question
 from course_utils.grading.scoring import (
     Result,
     ask,
     expectations,
     find_departure,
+    fit,
     judge,
     trace,
+    wrong_outputs,
 )
 
 PUBLIC_SEED = "public"
@@ -44,6 +49,8 @@ UNNAMED = (
     "mutant",
     "independent",
     "values",
+    "slip",
+    "not_finite",
 )  # what a look at the way may explain better
 DONE, PARTLY, MISSING = "#1a7f37", "#9a6700", "#cf222e"  # each 4.5:1 on white
 
@@ -89,19 +96,52 @@ def grade_answer(
 
     cases, _ = expectations(question, seed)
     records = run_cases(question, answer, cases, run_watched, heard or Heard())
-    result = judge(question, seed, records)
+    can_trace = callable(answer) and bool(question.arguments)
+    result = judge(question, seed, records, mutate=not can_trace)
     kind = result.misconception
-    if not (kind in UNNAMED or kind.startswith("as ")) or not callable(answer):
+    if not (can_trace and (kind in UNNAMED or kind.startswith("as "))):
         return result
-    said = set()
+    said, simple = set(), []
     for inputs in (seed, f"{seed}, again"):
-        cases, _ = expectations(question, inputs)
+        cases, right = expectations(question, inputs)
         traced = run_cases(question, answer, cases, trace, Heard())
         said.add(find_departure(question, inputs, traced))
+        simple.append(conditions(question, answer, cases, right, traced))
         if inputs == seed:
             programs = [record.program for record in traced]
     records = [replace(old, program=new) for old, new in zip(records, programs)]
-    return judge(question, seed, records, said.pop() if len(said) == 1 else "")
+    result = judge(question, seed, records, said.pop() if len(said) == 1 else "")
+    both = [words for words in simple[0] if words in simple[1]]
+    if result.misconception in ("values", "leaves") and "solution gives" not in (
+        result.hint
+    ):
+        hint = f"{result.hint} {sentence(both)}".strip()
+        return replace(result, hint=hint)
+    return result
+
+
+def conditions(
+    question: Question,
+    answer: Any,
+    cases: list[Case],
+    right: list[Record],
+    records: list[Record],
+) -> list[str]:
+    """When a wrong answer is right: see `contrast`; nothing if time runs out."""
+    fits = [fit(question, *pair) for pair in zip(records, right)]
+    wrong = [x.case for x in wrong_outputs(question, cases, right, fits)]
+    wrong = [number for number in wrong if cases[number].part]
+    try:
+        with memory_limit(), time_limit(SECONDS), Heard().call(first=False):
+            return right_when(question, answer, cases, wrong, ask_plainly)
+    except TimeUpError:
+        return []
+
+
+def ask_plainly(question: Question, answer: Any, case: Case) -> Record:
+    """Run an answer on one case, its value written as the solution writes its own."""
+    expected = ask(question, question.reference, case)
+    return fit(question, ask(question, answer, case), expected)
 
 
 def check(identifier: str, answer: Any) -> None:
@@ -117,6 +157,19 @@ def check(identifier: str, answer: Any) -> None:
     show(as_text(result), as_html(result))
     heard.show()
     remember(result)
+
+
+def variant(identifier: str, name: str) -> dict[str, Any]:
+    """The setting of an experiment that belongs to a learner's name."""
+    question = find_question(current_id(identifier, print))
+    if not question.variants:
+        raise ValueError(
+            f"question {question.id} is no experiment and has no variants; call "
+            "`variant` with the number of the question that tells you to."
+        )
+    if name.strip().casefold() in PLACEHOLDERS:
+        raise ValueError("`variant` needs your name: it draws the setting by it.")
+    return dict(question.variants[index_of(name, len(question.variants))])
 
 
 # -------------------------------------------------------------------------- showing
@@ -277,16 +330,33 @@ def progress_text(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
 
 
 def what_next(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:
-    """Say what to do next: begin a question, finish one, or go to the next chapter."""
-    for name, title, points, full in rows:
-        if points < full:
-            todo = find_question(name).next_step
-            if points:
-                left = count(full - points, full)
-                todo = f"{left} left; its check says what is missing."
-            return f"next: {name} {title}: {todo}"
+    """Say what to do next, the easiest first, and about how long the rest takes."""
+    todo = [row for row in rows if row[2] < row[3]]
+    if todo:
+        minutes = sum(
+            minutes_left(name, points, full) for name, _, points, full in todo
+        )
+        name, title, points, full = min(todo, key=lambda row: effort(row[0]))
+        question = find_question(name)
+        step = question.next_step
+        if points:
+            step = f"{count(full - points, full)} left; its check says what is missing."
+        time = f"({question.difficulty}, {minutes_left(name, points, full)} minutes)"
+        rest = f" About {minutes} minutes are left in this chapter."
+        return f"next: {name} {title} {time}: {step}{rest}"
     later = [number for number in EXERCISES if number > chapter]
     return "all done: well worked!" + (f" Next: chapter {later[0]}." if later else "")
+
+
+def effort(name: str) -> tuple[int, float]:
+    """What to sort questions by: easy ones first, then by their numbers."""
+    levels = ("easy", "medium", "hard")
+    return levels.index(find_question(name).difficulty), float(name[3:])
+
+
+def minutes_left(name: str, points: int, full: int) -> int:
+    """The minutes that a question still takes, by the points that are missing."""
+    return math.ceil(find_question(name).minutes * (full - points) / full)
 
 
 def progress_html(chapter: str, rows: list[tuple[str, str, int, int]]) -> str:

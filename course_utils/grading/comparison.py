@@ -108,3 +108,32 @@ def relation(got: np.ndarray, right: np.ndarray) -> str:
         ):
             return "holds the right numbers in wrong places"
     return ""
+
+
+def slip(got: Any, right: Any) -> str:
+    """Name a simple relation of two numbers, without saying which is right."""
+    numbers = (int, float)
+    if not (isinstance(got, NUMBERS) and isinstance(right, numbers)) or np.ndim(got):
+        return ""
+    if isinstance(right, bool) or not np.isfinite(float(got)):
+        return ""
+    a, b = float(got), float(right)
+    relations = (
+        (-b, "it has the wrong sign"),
+        (2 * b, "it is off by a factor of two"),
+        (b / 2, "it is off by a factor of two"),
+        (1 - b, "yours and the right one add up to one: you counted the others"),
+        (1 / b if b else a + 1, "it is upside down: one divided by the right one"),
+        (b**2, "a root or a square is wrong: one of the two is the other's square"),
+        (abs(b) ** 0.5, "a root or a square is wrong: one is the other's square"),
+        (b + 1, "it is off by one: what is counted twice, or not at all?"),
+        (b - 1, "it is off by one: what is counted twice, or not at all?"),
+    )
+    if a == b or b in (0, 1):
+        return ""
+    for value, words in relations:
+        if np.isclose(a, value, 1e-3, 1e-9):
+            return words
+    if abs(a - b) < 0.03 * abs(b):
+        return "it is near: give more digits, or compute with fractions"
+    return ""

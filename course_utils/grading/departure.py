@@ -91,10 +91,16 @@ class Path:
             if self.right[i][0] >= 0 and i != root:
                 right.add(i)
                 continue
-            if telling(self.mine[i].value):
+            if telling(self.mine[i].value) or self.is_levelled(i):
                 wrong.add(i)
             todo += self.mine[i].parents
         return sorted(wrong), sorted(right)
+
+    def is_levelled(self, i: int) -> bool:
+        """Whether a step made one number of many, and the solution did not."""
+        step = self.mine[i]
+        of_numbers = step.floating and step.value.size > 1
+        return of_numbers and self.given(i) and self.find(self.theirs, step.value) < 0
 
     def given(self, i: int) -> bool:
         """Whether a step depends on anything but numbers written down."""
@@ -110,6 +116,18 @@ class Path:
                     found.add(parent)
                     todo.append(parent)
         return found
+
+    def nearest(self, steps: Sequence[int], output: int) -> int:
+        """Of some right steps the one from which the missing quantity is made."""
+        there = {i for i, _ in self.right if i >= 0}
+        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        wanted = self.ancestors(output) | {output} if output >= 0 else set()
+        for i in sorted(wanted - passed):
+            made_of = self.theirs[i].parents
+            found = [j for j in steps if self.right[j][0] in made_of]
+            if found:
+                return found[-1]
+        return steps[-1]
 
     def missing(self, output: int, name: str, first: int) -> str:
         """The solution's quantity that the first wrong step should have been.
@@ -167,10 +185,13 @@ def located(
     before = [i for i in spoken if i in mine[first].parents]
     there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
     there_on += "" if len(lines) == 1 else " on"
+    if before and len(lines) == 1:
+        there_on = f"look from there to {line(mine[first])}"
     if before:
-        last = mine[before[-1]]
-        start = matched(last, theirs[path.right[before[-1]][0]].name, name)
-        if path.right[before[-1]][1] == "turned":
+        place = path.nearest(before, output)
+        last, counterpart = mine[place], path.right[place]
+        start = matched(last, theirs[counterpart[0]].name, name)
+        if counterpart[1] == "turned":
             start += ", but for the order of its axes"
         if last.line == mine[first].line:
             step = (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course_utils.grading.answer_runner import BLINDING, Record
+from course_utils.grading.answer_runner import BLINDING, READY_MADE, Record
 from course_utils.grading.questions.model import Question
 
 
@@ -14,7 +14,7 @@ def not_allowed(question: Question, records: list[Record]) -> list[str]:
         library.difference(own), key=lambda name: (":" in name, "_" in name[:1], name)
     )
     if question.primitives:
-        return own + rest
+        return own + [name for name in rest if name not in question.allowed]
     ready_made = [name for name in own if is_ready_made(question, name)]
     ready_made += [name for name in rest if name in question.packaged]
     hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
@@ -39,11 +39,18 @@ def explain_use(question: Question, name: str) -> tuple[str, str]:
             f"the notebook uses `{name.removeprefix('reach:')}`, by which {call} "
             "could hide how it works: a person has to look at it."
         )
-    if question.primitives:
+    if name == "complex":
+        return "library", f"{call} computes with complex numbers: do without them."
+    if any(word in name.lower() for word in READY_MADE) or name in BLINDING:
         return "library", (
             f"{call} calls `{name}`; this question asks you to write attention "
             "yourself, from matrix products and softmax alone."
         )
     if name in question.packaged:
         return "library", f"{call} calls PyTorch's own `{name}`; write it yourself."
+    if question.primitives:
+        return "library", (
+            f"{call} calls PyTorch's `{name}`, which does several steps at once: write "
+            "them yourself, from products, sums, a softmax and the like."
+        )
     return "library", f"{call} calls `{name}`, which hides how it works."

@@ -321,28 +321,55 @@ def started(question: Question) -> tuple[list[Any], Iterator[Any]]:
     return [], made_from(question)
 
 
+COMMON = (  # slips that come in pairs
+    *("a step is left out", "a term", "a factor", "a division", "a power"),
+    *("a minus sign", "a transposition", "two quantities", "something is"),
+    *("its sign", "True stands", "False stands", "1 stands", "0 stands"),
+)
+
+
 def made_from(question: Question) -> Iterator[tuple[str, Callable[..., Any]]]:
-    """Make the mutants one by one."""
+    """Make the mutants one by one: those with one slip, then some with two."""
     try:
         statements, space = program_of(question)
     except (OSError, TypeError, SyntaxError):  # no source to be had
         return
+    pairs = []
     for i, statement in enumerate(statements):
         if any(isinstance(node, ast.While) for node in ast.walk(statement)):
             continue  # it might never end
-        names = local_names(statement)
-        skipped = not_code(statement)
-        for node in ast.walk(statement):
-            if id(node) in skipped:
-                continue
-            for new, words in changes(node, names):
-                memo: dict[int, Any] = {}
-                whole = copy.deepcopy(statement, memo)
-                whole = Replace(memo[id(node)], copy.deepcopy(new)).visit(whole)
-                body = [*statements[:i], whole, *statements[i + 1 :]]
-                answer = built(body, space)
-                if answer:
-                    yield words, answer
+        for words, whole in changed_statements(statement):
+            body = [*statements[:i], whole, *statements[i + 1 :]]
+            answer = built(body, space)
+            if answer:
+                yield words, answer
+                if words.startswith(COMMON):
+                    pairs.append((i, words, body))
+    for i, words, body in pairs:
+        for j in range(i, len(body)):
+            for others, whole in changed_statements(body[j]):
+                if others.startswith(COMMON):
+                    answer = built([*body[:j], whole, *body[j + 1 :]], space)
+                    if answer:
+                        yield both(words, others), answer
+
+
+def both(words: str, others: str) -> str:
+    """Say two slips in one sentence."""
+    return f"{words} twice" if words == others else f"{words} and {others}"
+
+
+def changed_statements(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
+    """A statement with one slip in it, for each slip there is."""
+    names, skipped = local_names(statement), not_code(statement)
+    for node in ast.walk(statement):
+        if id(node) in skipped:
+            continue
+        for new, words in changes(node, names):
+            memo: dict[int, Any] = {}
+            whole = copy.deepcopy(statement, memo)
+            whole = Replace(memo[id(node)], copy.deepcopy(new)).visit(whole)
+            yield words, whole
 
 
 def not_code(statement: ast.AST) -> set[int]:

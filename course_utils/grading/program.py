@@ -33,6 +33,7 @@ class Step:
     text: str
     parents: tuple[int, ...]  # negative: an argument, see `take`, or a constant
     name: str = ""  # of the variable that holds it
+    floating: bool = True
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -47,8 +48,9 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
 class Program(TorchFunctionMode):
     """Record the calls of PyTorch that are made inside `with Program() as program`."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: tuple[str, ...] = ()) -> None:
         super().__init__()
+        self.given = given  # functions that are not the learner's own
         self.steps: list[Step] = []
         self.places: dict[int, int] = {}  # of each living tensor among the steps
         self.kept: list[Any] = []  # an id stays unique only while its tensor lives
@@ -79,13 +81,19 @@ class Program(TorchFunctionMode):
         made = [args[0]] if name == "__setitem__" else list(tensors([result]))
         if made and len(self.steps) < MAX_STEPS and self.bytes < MAX_BYTES:
             frame: FrameType | None = sys._getframe(1)
-            while frame and not is_own(frame.f_code.co_filename):
+            while frame and not self.is_learners(frame):
                 frame = frame.f_back
             used = list(tensors([args, kwargs or {}]))
             parents = {self.places.get(id(tensor), -1) for tensor in used}
             for tensor in made:
                 self.add(tensor, name, frame, tuple(sorted(parents)))
         return result
+
+    def is_learners(self, frame: FrameType) -> bool:
+        """Whether a frame is the learner's code, not a function of the exercise."""
+        return is_own(frame.f_code.co_filename) and (
+            frame.f_code.co_name not in self.given
+        )
 
     def add(
         self, tensor: torch.Tensor, name: str, frame: Any, parents: tuple[int, ...]
@@ -100,11 +108,12 @@ class Program(TorchFunctionMode):
         self.places[id(tensor)] = len(self.steps)
         self.kept.append(tensor)
         self.bytes += value.nbytes
-        self.steps.append(Step(value, name, line, text, parents))
+        floating = plain.is_floating_point()
+        self.steps.append(Step(value, name, line, text, parents, floating=floating))
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         """Follow the learner's own functions, to see how they name their quantities."""
-        return self.name_steps if is_own(frame.f_code.co_filename) else None
+        return self.name_steps if self.is_learners(frame) else None
 
     def name_steps(self, frame: FrameType, event: str, _: Any) -> Any:
         if event in ("line", "return"):

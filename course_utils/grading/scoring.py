@@ -15,17 +15,24 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.grading.answer_runner import Failure, Record, Watch, run
-from course_utils.grading.comparison import fitted, relation, same
-from course_utils.grading.departure import located
+from course_utils.grading.answer_runner import Record, Watch, run
+from course_utils.grading.comparison import fitted, same
+from course_utils.grading.contrast import modes
+from course_utils.grading.departure import line, located, word
 from course_utils.grading.forbidden_calls import explain_use, not_allowed
 from course_utils.grading.mutants import mutants
 from course_utils.grading.program import Program
-from course_utils.grading.questions.model import Args, Case, Output, Part, Question
+from course_utils.grading.questions.model import Args, Case, Part, Question
+from course_utils.grading.sentences import (
+    Wrong,
+    explain_booleans,
+    explain_failure,
+    explain_form,
+    explain_values,
+    outputs_of,
+)
 
-MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined,
-MAX_FREE_NUMBER = 1e6  # and its numbers small enough to be computed with
-MUTANT_SECONDS = 0.6  # of the processor, to look for a slip with the same numbers
+MUTANT_SECONDS = 0.8  # of the processor, to look for a slip with the same numbers
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,11 @@ def same_record(left: Record, right: Record) -> bool:
     return left.mutated == right.mutated and same(left.value, right.value)
 
 
+def is_open(question: Question) -> bool:
+    """Whether many results are right, so that none is compared with the solution's."""
+    return all(part.accepts for part in question.parts)
+
+
 @lru_cache(maxsize=256)
 def expectations(
     question: Question, seed: int | str
@@ -77,12 +89,8 @@ def ask(question: Question, answer: Any, case: Case, learners: bool = False) -> 
 
 def trace(question: Question, answer: Any, case: Case) -> Record:
     """Run an answer on one case and take down what it computes on the way."""
-    return run(answer, case.args, question.arguments, program=Program())
-
-
-def outputs_of(question: Question, value: Any) -> list[Any]:
-    """The outputs of an answer as a list, also when there is one."""
-    return value if len(question.outputs) > 1 else [value]
+    program = Program(question.given)
+    return run(answer, case.args, question.arguments, program=program)
 
 
 def fit(question: Question, record: Record, expected: Record) -> Record:
@@ -100,195 +108,6 @@ def fit(question: Question, record: Record, expected: Record) -> Record:
         ]
         value = outputs if len(question.outputs) > 1 else outputs[0]
     return dataclasses.replace(record, value=value)
-
-
-# --------------------------------------------------------------- the generic sentences
-
-
-def axes_of(output: Output, ndim: int) -> str:
-    """Name the axes of a result: the last ones by the output, the leading as batch."""
-    names = (output.axes or "").split()
-    leading = {0: [], 1: ["batch"], 2: ["batch", "head"]}.get(ndim - len(names), ["…"])
-    return f"({', '.join(leading + names)})"
-
-
-def type_of(value: Any) -> str:
-    """Name a plain value's type as the learner knows it."""
-    if isinstance(value, np.ndarray):
-        return "torch.Tensor"
-    return "None" if value is None else type(value).__name__
-
-
-def explain_failure(failure: Failure, question: Question) -> str:
-    """Say why there is no value to judge."""
-    call = f"`{question.answer}`"
-    if failure.kind == "unanswered":
-        if failure.type:
-            return (
-                f"not answered yet: {call} calls `{failure.type}`; answer that first."
-            )
-        return f"not answered yet: {question.next_step}"
-    if failure.kind == "not_callable":
-        return (
-            f"check got a {failure.type}, expected the function {call} itself, "
-            "without parentheses after it."
-        )
-    if failure.kind == "type":
-        return (
-            f"{call} returned a {failure.type}, expected {returns(question)}; "
-            "return PyTorch tensors and plain numbers."
-        )
-    if failure.kind == "exception":
-        where = f" at `{failure.line}`" if failure.line else ""
-        return f"{call} raised {failure.type}: {failure.message}{where}"
-    if failure.kind == "missing":
-        return f"there is no {call} in the notebook: keep the name the exercise gives."
-    if failure.kind == "time":
-        return f"{call} did not finish in time: look for a loop that never ends."
-    return f"{call} ended the program that ran it ({failure.message})."
-
-
-def returns(question: Question) -> str:
-    """Say what an answer should return."""
-    names = ", ".join(output.name for output in question.outputs)
-    return f"({names})" if len(question.outputs) > 1 else names
-
-
-def explain_form(
-    question: Question,
-    value: Any,
-    expected: Any,
-    counted: tuple[int, ...] | None = None,
-) -> tuple[str, str] | None:
-    """Find a wrong type, number of results, shape or non-finite number.
-
-    `counted` are the outputs to look at: all, if nothing is said.
-    """
-    call, many = f"`{question.answer}`", len(question.outputs) > 1
-    if many and not (isinstance(value, list) and len(value) == len(expected)):
-        came = type_of(value)
-        came += f" of {len(value)}" if isinstance(value, list) else ""
-        return "type", f"{call} returned a {came}, expected {returns(question)}."
-    rows = zip(outputs_of(question, value), outputs_of(question, expected))
-    flags_booleans = all(part.name != "boolean" for part in question.parts)
-    for i, (output, (got, right)) in enumerate(zip(question.outputs, rows)):
-        if counted is None or i in counted:
-            found = explain_output(output, got, right, flags_booleans)
-            if found:
-                return found
-    return None
-
-
-def explain_output(
-    output: Output, got: Any, right: Any, booleans: bool = True
-) -> tuple[str, str] | None:
-    """Find what is wrong with the form of one output."""
-    name = f"`{output.name}`"
-    if not isinstance(right, np.ndarray):
-        number = isinstance(right, int | float) and not isinstance(right, bool)
-        fits = isinstance(got, np.ndarray | int | float) and np.ndim(got) == 0
-        if number and (not fits or isinstance(got, bool)):
-            return "type", f"{name} is a {type_of(got)}, expected a number."
-        if not number and type(got) is not type(right):
-            expected = type_of(right)
-            return "type", f"{name} is a {type_of(got)}, expected a {expected}."
-    elif not isinstance(got, np.ndarray):
-        return "type", f"{name} is a {type_of(got)}, expected a torch.Tensor."
-    elif output.free:
-        if got.ndim != right.ndim or not all(0 < n <= MAX_FREE_SIZE for n in got.shape):
-            return "shape", (
-                f"{name} has shape {got.shape}, expected {right.ndim} axes "
-                f"{axes_of(output, right.ndim)} of 1 to {MAX_FREE_SIZE} each."
-            )
-        if np.isfinite(got).all() and np.abs(got).max(initial=0) > MAX_FREE_NUMBER:
-            return "too_large", (
-                f"{name} holds numbers beyond {MAX_FREE_NUMBER:,.0f}, where rounding "
-                "decides what is larger: choose small ones."
-            )
-    elif got.shape != right.shape and not right.ndim:
-        return "shape", f"{name} has shape {got.shape}, expected a single number."
-    elif got.shape != right.shape:
-        return "shape", (
-            f"{name} has shape {got.shape}, expected {right.shape} = "
-            f"{axes_of(output, right.ndim)}."
-        )
-    elif booleans and right.dtype == bool and got.dtype != bool:
-        return "type", (
-            f"{name} holds numbers, expected True and False: finish it with `.bool()` "
-            "or a comparison."
-        )
-    if isinstance(got, np.ndarray | float) and not np.isfinite(got).all():
-        return "not_finite", (
-            f"{name} holds NaN or infinity: something overflowed or was divided by "
-            f"zero."
-        )
-    return None
-
-
-def explain_booleans(
-    question: Question, expected: Any, value: Any
-) -> tuple[str, str] | None:
-    """Find True and False where numbers were due."""
-    pairs = zip(outputs_of(question, expected), outputs_of(question, value))
-    for output, (right, got) in zip(question.outputs, pairs):
-        numbers = isinstance(right, np.ndarray) and right.dtype != bool
-        if numbers and got.dtype == bool:
-            return "type", f"`{output.name}` holds True and False, expected numbers."
-    return None
-
-
-def entry(index: Any, output: Output, ndim: int) -> str:
-    """Name an entry of an output: `weights[0, 2]` (query 0, key 2)."""
-    if not ndim:
-        return f"`{output.name}`"
-    where = ", ".join(map(str, index))
-    axes = axes_of(output, ndim).strip("()").split(", ")
-    named = ", ".join(f"{axis} {i}" for axis, i in zip(axes, index))
-    return f"`{output.name}[{where}]`" + (f" ({named})" if len(axes) == ndim else "")
-
-
-def inputs_of(question: Question, args: Args) -> str:
-    """Say with which inputs: numbers and texts as they are, the rest by its shape."""
-    said: list[str] = []
-    for name, x in zip(question.arguments, args):
-        if isinstance(x, np.ndarray) and len(said) < 3:
-            said.append(f"{name} of shape {x.shape}")
-        elif isinstance(x, int | float | str):
-            said.append(f"{name}={x!r}")
-    return f" with {', '.join(said)}" if said else ""
-
-
-def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
-    """Show how the first wrong output differs, and the first entry that does."""
-    i = wrong[0].output
-    output = question.outputs[i]
-    mine = [x for x in wrong if x.output == i]
-    if not question.arguments:  # the expected value is the answer
-        word = "number" if isinstance(mine[0].right, int | float) else "answer"
-        return "values", (
-            f"`{output.name}` is not the right {word}. Begin again from here: "
-            f"{question.next_step}"
-        )
-    numbers = all(
-        isinstance(x, np.ndarray | int | float) and not isinstance(x, bool)
-        for x in (mine[0].got, mine[0].right)
-    )
-    where = inputs_of(question, mine[0].args)
-    if not numbers:
-        came, due = (f"{x!r}"[:60] for x in (mine[0].got, mine[0].right))
-        return "values", f"`{output.name}` is {came}, expected {due}{where}."
-    got, right = np.asarray(mine[0].got, float), np.asarray(mine[0].right, float)
-    how = {relation(x.got, x.right) for x in mine}
-    said = f"`{output.name}` {how.pop()}; " if len(how) == 1 and "" not in how else ""
-    close = np.isclose(
-        got, right, question.tolerance, question.tolerance / 10, equal_nan=True
-    )
-    index = tuple(int(n) for n in np.argwhere(~close)[0]) if not close.all() else ()
-    share = f", {int((~close).sum())} of {close.size} entries differ" * (close.size > 1)
-    first = entry(index, output, right.ndim)
-    return "values", (
-        f"{said}{first} is {got[index]:.5g}, expected {right[index]:.5g}{where}{share}."
-    )
 
 
 # ------------------------------------------------------------------------- the verdict
@@ -320,12 +139,13 @@ def part_is_right(
     right: list,
     records: list,
     harmless: bool = False,
+    any_steps: bool = False,
 ) -> bool:
     """Tell whether every case of a part came out right, its arguments unharmed.
 
-    `harmless` forgives a changed argument.
+    `harmless` forgives a changed argument, `any_steps` a loop.
     """
-    steps = set()
+    steps: dict[tuple[int, ...], set[int]] = {}  # by the numbers of axes
     counted = outputs_counted(question, part)
     for case, expected, record in zip(cases, right, records):
         if case.part is not part:
@@ -336,8 +156,10 @@ def part_is_right(
             return False
         if not accepted(question, part, case.args, record.value, expected.value):
             return False
-        steps.add(record.steps)
-    return not part.constant_steps or len(steps) == 1
+        axes = tuple(np.ndim(x) for x in case.args if isinstance(x, np.ndarray))
+        steps.setdefault(axes, set()).add(record.steps)
+    no_loop = all(len(found) == 1 for found in steps.values())
+    return any_steps or not part.constant_steps or no_loop
 
 
 def accepted(
@@ -358,17 +180,6 @@ def sign_fits(sign: Any, args: Args, record: Record) -> bool:
         return bool(sign(args, record.value))
     except Exception:  # as above
         return False
-
-
-@dataclass(frozen=True)
-class Wrong:
-    """One output of one case that is not what it should be."""
-
-    case: int
-    output: int
-    args: Args
-    got: Any
-    right: Any
 
 
 def wrong_outputs(
@@ -473,7 +284,7 @@ def find_mutant(
     question: Question, cases: list, right: list, records: list, wrong: list[Wrong]
 ) -> tuple[str, str] | None:
     """Recognise a small change of the solution that gives the same wrong numbers."""
-    if not question.arguments or any(part.accepts for part in question.parts):
+    if not question.arguments or is_open(question):
         return None
     bad = {x.output for x in wrong}
     fine = [i for i in range(len(question.outputs)) if i not in bad]
@@ -494,6 +305,39 @@ def find_mutant(
                     return "mutant", (
                         f"Your {name} is what the solution gives if {words}."
                     )
+    return None
+
+
+def find_exchanged(
+    question: Question, wrong: list[Wrong], right: list
+) -> tuple[str, str] | None:
+    """Recognise an output that is right in the place of another."""
+    for i in dict.fromkeys(x.output for x in wrong):
+        mine = [x for x in wrong if x.output == i and is_telling(x.got)]
+        for j, output in enumerate(question.outputs):
+            if mine and j != i:
+                due = [outputs_of(question, right[x.case].value)[j] for x in mine]
+                if all(same(x.got, y) for x, y in zip(mine, due)):
+                    return "exchanged", (
+                        f"your `{question.outputs[i].name}` is the right "
+                        f"`{output.name}`: it stands in the wrong place."
+                    )
+    return None
+
+
+def find_unused(
+    question: Question, cases: list[Case], right: list, records: list[Record]
+) -> tuple[str, str] | None:
+    """Recognise that an argument has no effect though it should have one."""
+    call = f"`{question.answer}`"
+    for case, expected, record in zip(cases, right, records):
+        ignored = case.probe and same(record.value, records[0].value, 1e-7)
+        if ignored and not same(expected.value, right[0].value):
+            used = reads(question, case.probe, record)
+            return "independent", (
+                f"The result of {call} does not depend on `{case.probe}`: it stays the "
+                f"same when that changes{', although it is used' * used}."
+            )
     return None
 
 
@@ -521,6 +365,20 @@ def find_departure(question: Question, seed: int | str, records: list[Record]) -
     return ""
 
 
+def find_overflow(question: Question, records: list[Record]) -> str:
+    """Say in which line of a traced answer the first infinite number or NaN appears."""
+    for record in records:
+        bad = [
+            np.isnan(step.value).any() or np.isposinf(step.value).any()
+            for step in record.program
+        ]
+        first = next((i for i, is_bad in enumerate(bad) if is_bad), None)
+        if first is not None and record.value is not None:
+            step = record.program[first]
+            return f"It begins with the {word(step)} in {line(step)}."
+    return ""
+
+
 def reads(question: Question, argument: str, record: Record) -> bool:
     """Whether an answer computes with an argument, as far as it was traced."""
     place = -2 - question.arguments.index(argument)
@@ -539,7 +397,13 @@ def find_sign(
 
 
 def diagnose(
-    question: Question, cases: list, right: list, records: list, lost: list, where: str
+    question: Question,
+    cases: list,
+    right: list,
+    records: list,
+    lost: list,
+    where: str,
+    mutate: bool = True,
 ) -> tuple[str, str]:
     """Name what is wrong, the most telling reason first.
 
@@ -579,8 +443,9 @@ def diagnose(
         return "mutated", harm
     for expected, record in zip(right, records):
         form = explain_form(question, record.value, expected.value)
-        if form and form[0] == "not_finite" and where:
-            return form[0], f"{form[1]} {where}"
+        if form and form[0] == "not_finite":
+            begins = find_overflow(question, records)
+            return form[0], " ".join(x for x in (form[1], begins or where) if x)
         if form:
             return form
     found = find_sign(question, cases, records) or explain_booleans(
@@ -588,10 +453,15 @@ def diagnose(
     )
     if found:
         return found
-    if len(lost) == 1 and lost[0].constant_steps:
+    if all(
+        part.constant_steps
+        and part_is_right(question, part, cases, right, records, any_steps=True)
+        for part in lost
+    ):
         return "loop", (
-            f"{call} is right, but runs a Python loop over the tokens: more tokens, "
-            "more lines executed. One matrix product does the work of the loop."
+            f"{call} is right, but runs a Python loop over the tokens or over the "
+            "rows of the batch: more of them, more calls. One matrix product does the "
+            "work of the loop."
         )
     if only:
         return f"only {lost[0].name}", only
@@ -599,33 +469,35 @@ def diagnose(
     found = find_by_output(question, cases, right, records, wrong)
     if found and not (where and found[0].startswith("as ")):
         return found
-    found = find_mutant(question, cases, right, records, wrong)
+    found = find_exchanged(question, wrong, right)
+    if found:
+        return found
+    unused = find_unused(question, cases, right, records)
+    found = unused
+    if mutate and not found:
+        found = find_mutant(question, cases, right, records, wrong)
     if where:
         return "leaves", f"{where} {found[1]}" if found else where
     if found:
         return found
-    for case, expected, record in zip(cases, right, records):
-        ignored = case.probe and same(record.value, records[0].value, 1e-7)
-        if (
-            ignored
-            and not reads(question, case.probe, record)
-            and not same(expected.value, right[0].value)
-        ):
-            return "independent", (
-                f"the result of {call} does not depend on `{case.probe}`: it stays the "
-                "same when that changes."
-            )
-    if wrong and not any(part.accepts for part in question.parts):
-        return explain_values(question, wrong)
+    if wrong and not is_open(question):
+        mode = modes(question, cases, {x.case for x in wrong})
+        kind, said = explain_values(question, wrong)
+        return kind, f"{mode} {said}".strip()
     return "values", f"not right yet: {lost[0].name}. {question.next_step}"
 
 
 def judge(
-    question: Question, seed: int | str, records: list[Record], where: str = ""
+    question: Question,
+    seed: int | str,
+    records: list[Record],
+    where: str = "",
+    mutate: bool = True,
 ) -> Result:
     """Give points and a hint for the records of a seed's cases, in their order.
 
-    `where` is what `find_departure` said of the answer.
+    `where` is what `find_departure` said of the answer; `mutate` says whether to look
+    for a slip with the same numbers, which takes its time.
     """
     cases, right = expectations(question, seed)
     if len(records) != len(cases):
@@ -647,7 +519,7 @@ def judge(
     points = sum(earned for _, earned, _ in parts)
     result = Result(question.id, points, question.points, parts)
     if lost:
-        found = diagnose(question, cases, right, records, lost, where)
+        found = diagnose(question, cases, right, records, lost, where, mutate)
         result = dataclasses.replace(result, misconception=found[0], hint=found[1])
     flags = tuple(name if ":" in name else f"library:{name}" for name in used)
     return dataclasses.replace(result, flags=flags)

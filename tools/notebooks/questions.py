@@ -35,7 +35,8 @@ def questions_of(path: Path) -> tuple[Question, ...]:
 def heading(question: Question) -> str:
     """The heading of a question in the solution and the exercise."""
     points = f"{question.points} point{'s' if question.points != 1 else ''}"
-    return f"## {question.id} {question.title} ({points})"
+    effort = f"{question.difficulty}, {question.minutes} minutes"
+    return f"## {question.id} {question.title} ({points}, {effort})"
 
 
 def with_count(text: str, count: int) -> str:

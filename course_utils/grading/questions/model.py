@@ -83,9 +83,14 @@ class Question:
     parts: tuple[Part, ...]
     mistakes: tuple[Mistake, ...]
     next_step: str
+    difficulty: str = "medium"  # easy, medium or hard
+    minutes: int = 10  # for a learner who has read the chapter
     primitives: bool = False
     tolerance: float = 1e-4
     packaged: tuple[str, ...] = ()  # what is the answer already, in this package
+    allowed: tuple[str, ...] = ()  # of PyTorch, beyond the primitives
+    variants: tuple[dict[str, Any], ...] = ()  # of an experiment, drawn by a name
+    given: tuple[str, ...] = ()  # the functions that the exercise hands out
 
     @property
     def points(self) -> int:
@@ -111,11 +116,20 @@ class Question:
         first = cases[0].args
         rng = generator(seed, self.id, "probes")
         for i, name in enumerate(self.arguments):
-            if isinstance(first[i], np.ndarray) and first[i].dtype == np.float32:
-                noise = rng.standard_normal(first[i].shape, dtype=np.float32)
-                args = (*first[:i], first[i] + noise, *first[i + 1 :])
+            other = changed(first[i], rng)
+            if other is not None:
+                args = (*first[:i], other, *first[i + 1 :])
                 cases.append(Case(args, None, name))
         return cases
+
+
+def changed(value: Any, rng: np.random.Generator) -> Any:
+    """Another argument in the place of one, or None where that might not be allowed."""
+    if isinstance(value, np.ndarray) and value.dtype == np.float32:
+        return value + rng.standard_normal(value.shape, dtype=np.float32)
+    if isinstance(value, np.ndarray) and value.dtype == bool and not value.all():
+        return np.ones_like(value)
+    return value / 2 if isinstance(value, float) and value else None
 
 
 def generator(seed: int | str, *names: str) -> np.random.Generator:

@@ -33,6 +33,8 @@ QUESTION = Question(
     ),
     reference=lambda: BY_HAND,
     tolerance=0.005,
+    difficulty="easy",
+    minutes=8,
     next_step="count the documents that hold the word, then take log(N / n).",
     parts=tuple(
         Part(name, 1, lambda rng: [()], view=lambda value, i=i: value[i])  # type: ignore[misc]

@@ -33,7 +33,8 @@ def draw_search(rng: np.random.Generator, empty: bool = False) -> Args:
         rng.random((documents, terms)) < 0.7
     )
     query = np.abs(normal(rng, terms)) + np.float32(0.1)
-    table[0] = 3 * query  # the same direction: the best match, of middling length
+    # nearly the same direction: the best match, of middling length
+    table[0] = 3 * query * (1 + 0.2 * rng.random(terms))
     table[1] = 40 * np.roll(query, 1) * (1 + np.arange(terms))  # long, another mixture
     table[2:] += np.float32(0.05)
     if empty:
@@ -49,6 +50,8 @@ QUESTION = Question(
     arguments=("query", "documents"),
     outputs=(Output("scores", "document"), Output("best")),
     reference=search,
+    difficulty="easy",
+    minutes=8,
     next_step="one dot product for each document, divided by the two lengths.",
     parts=(
         Part(

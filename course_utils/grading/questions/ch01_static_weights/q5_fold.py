@@ -32,6 +32,8 @@ QUESTION = Question(
     arguments=("scores", "vectors"),
     outputs=(Output("new_vectors", "word d"),),
     reference=fold,
+    difficulty="easy",
+    minutes=5,
     next_step="write down what one occurrence of word t adds to the sum.",
     parts=(
         Part("new vectors", 1, lambda rng: [draw_table(rng) for _ in range(2)]),

@@ -20,9 +20,8 @@ DECIDES = {
 
 
 def decided_by(kind: str) -> Any:
-    """Look only at what depends on one thing."""
-    names = [name for name, own in DECIDES.items() if own == kind]
-    return lambda value: [value.get(name) for name in names]
+    """Look at what is said to depend on one thing: no more and no less may be."""
+    return lambda value: [value.get(name) == kind for name in DECIDES]
 
 
 def decided_as(**wrong: str) -> Any:
@@ -40,6 +39,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("who"),),
     reference=lambda: dict(DECIDES),
+    difficulty="medium",
+    minutes=8,
     next_step="for each quantity, change the question, then the document, and ask "
     "whether it moves.",
     parts=tuple(

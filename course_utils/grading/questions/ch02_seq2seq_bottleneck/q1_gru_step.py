@@ -99,6 +99,9 @@ QUESTION = Question(
     arguments=("x", "state", "weight_x", "weight_state", "bias_x", "bias_state"),
     outputs=(Output("state", "d_hidden"),),
     reference=gru_step,
+    primitives=True,
+    difficulty="easy",
+    minutes=10,
     next_step="make both products, cut each into r, z and n, then mix old and new.",
     parts=(
         Part("without biases", 2, lambda rng: [draw_step(rng, False)] * 2),
@@ -213,8 +216,9 @@ def no_gates(x, state, w_x, w_h, b_x, b_h):
     return n + z * (state - n)
 
 
-RIGHT = [cell, by_hand()]
+RIGHT = [by_hand()]
 WRONG = [
+    ("library", cell),
     ("gates_swapped", by_hand(order="zrn")),
     ("update_reversed", by_hand(keep="1 - z")),
     ("reset_before_the_matrix", by_hand(outside=True)),

@@ -43,6 +43,8 @@ QUESTION = Question(
     arguments=("states", "source"),
     outputs=(Output("vector", "d_hidden"),),
     reference=sentence_vector,
+    difficulty="easy",
+    minutes=6,
     next_step="count the real tokens of every sentence, then pick one state of each.",
     parts=(
         Part("sentences of one length", 1, lambda rng: draw_states(rng, False)),

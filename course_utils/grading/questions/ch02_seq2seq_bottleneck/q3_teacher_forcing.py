@@ -37,6 +37,8 @@ QUESTION = Question(
         Output("counted", "token"),
     ),
     reference=teacher_forcing,
+    difficulty="easy",
+    minutes=5,
     next_step="write one target sentence on paper twice, shifted by one place.",
     parts=(
         Part("read", 1, draw_targets, view=first),

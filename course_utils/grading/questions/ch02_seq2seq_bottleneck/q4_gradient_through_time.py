@@ -44,9 +44,12 @@ QUESTION = Question(
     arguments=("weight", "states"),
     outputs=(Output("gradients", "token"),),
     reference=gradient_through_time,
+    difficulty="hard",
+    minutes=15,
     next_step="how does h_t move with h_(t−1)? Then multiply such factors, last first.",
     parts=(
-        Part("a gradient that vanishes", 2, lambda rng: draw_chain(rng, 0.6)),
+        Part("the last step", 1, lambda rng: draw_chain(rng, 0.6), lambda v: v[-2:]),
+        Part("a gradient that vanishes", 1, lambda rng: draw_chain(rng, 0.6)),
         Part("a gradient that may grow", 1, lambda rng: draw_chain(rng, 1.6)),
     ),
     mistakes=(
@@ -105,6 +108,12 @@ QUESTION = Question(
             "the gradients come in the reverse order: entry t belongs to state t, so "
             "that the one of the last state stands last",
             lambda w, h: gradient_through_time(w, h).flip(0),
+        ),
+        Mistake(
+            "forwards_from_the_first_state",
+            "the products run from the first state on, and begin with its own slope: "
+            "the last state is reached from each state by the steps *after* it",
+            lambda w, h: (w * (1 - h**2)).cumprod(dim=0),
         ),
     ),
 )

@@ -61,6 +61,20 @@ def token_shares(hypotheses: list, references: list, lengths: list, b: list) -> 
     return shares(same, lengths, b)
 
 
+def pooled_tokens(hypotheses: list, references: list, lengths: list, b: list) -> list:
+    found = []
+    for low, high in b:
+        pairs = [
+            (h, r)
+            for h, r, n in zip(hypotheses, references, lengths)
+            if low <= n <= high
+        ]
+        hits = sum(x == y for h, r in pairs for x, y in zip(h, r))
+        if pairs:
+            found.append(hits / sum(len(r) for _, r in pairs))
+    return found
+
+
 def with_empty(hypotheses: list, references: list, lengths: list, b: list) -> list:
     right = [h == r for h, r in zip(hypotheses, references)]
     return [
@@ -92,6 +106,8 @@ QUESTION = Question(
     arguments=("hypotheses", "references", "lengths", "buckets"),
     outputs=(Output("shares"),),
     reference=exact_by_length,
+    difficulty="easy",
+    minutes=8,
     next_step="for each bucket: which sentences belong to it, and how many are equal?",
     parts=(
         Part("full buckets", 2, lambda rng: draw_translations(rng, False)),
@@ -167,6 +183,12 @@ QUESTION = Question(
             "a bucket without a sentence gets the share 0, as if all had failed: leave "
             "it out",
             with_empty,
+        ),
+        Mistake(
+            "tokens_pooled",
+            "the words of a bucket are counted, not its sentences: a sentence is right "
+            "to the last word or not at all",
+            pooled_tokens,
         ),
     ),
     packaged=("by_length",),

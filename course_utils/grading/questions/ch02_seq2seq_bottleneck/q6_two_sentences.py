@@ -47,6 +47,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("one"), Output("other")),
     reference=two_sentences,
+    difficulty="medium",
+    minutes=10,
     next_step="search by program: all sentences of two words are only 36.",
     parts=(Part("two sentences", 2, lambda rng: [()], accepts=collide),),
     mistakes=(

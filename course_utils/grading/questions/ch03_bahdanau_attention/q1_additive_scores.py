@@ -28,10 +28,10 @@ def draw_score(rng: np.random.Generator) -> Args:
 
 
 def draw_long(rng: np.random.Generator) -> list[Args]:
-    """The same call for three lengths of the source."""
+    """The same call for three lengths of the source and three sizes of the batch."""
     args = [
-        (normal(rng, 2, 3), normal(rng, 2, n, 4), normal(rng, 3, 6), normal(rng, 4, 6))
-        for n in (2, 9, 5)
+        (normal(rng, b, 3), normal(rng, b, n, 4), normal(rng, 3, 6), normal(rng, 4, 6))
+        for b, n in ((2, 2), (5, 9), (3, 5))
     ]
     return [(*four, normal(rng, 6)) for four in args]
 
@@ -43,6 +43,8 @@ QUESTION = Question(
     arguments=("decoder_state", "encoder_states", "w", "u", "v"),
     outputs=(Output("scores", "source"),),
     reference=additive_scores,
+    difficulty="medium",
+    minutes=8,
     next_step="project the state and every annotation to d_score, add, tanh, times v.",
     parts=(
         Part("one batch", 1, lambda rng: [draw_score(rng)]),

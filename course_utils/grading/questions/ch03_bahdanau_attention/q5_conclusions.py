@@ -20,8 +20,15 @@ SAID = {
 }
 
 
-def answers_of(kind: str) -> Callable[[Any], Any]:
-    names = [name for name, own in SAID.items() if own == kind]
+PAIRS = (  # one of each kind, so that one answer for all earns nothing
+    ("context", "annotation"),
+    ("crossing", "unique"),
+    ("shared_out", "reason"),
+    ("column", "no_influence"),
+)
+
+
+def answers_of(names: tuple[str, ...]) -> Callable[[Any], Any]:
     return lambda value: [value.get(name) for name in names]
 
 
@@ -45,10 +52,12 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("conclusions"),),
     reference=lambda: dict(SAID),
+    difficulty="medium",
+    minutes=10,
     next_step="ask of each sentence: could it be false for the very same matrix?",
-    parts=(
-        Part("what follows", 2, lambda rng: [()], view=answers_of(YES)),
-        Part("what does not", 2, lambda rng: [()], view=answers_of(NO)),
+    parts=tuple(
+        Part(" and ".join(names), 1, lambda rng: [()], view=answers_of(names))
+        for names in PAIRS
     ),
     mistakes=(
         Mistake(

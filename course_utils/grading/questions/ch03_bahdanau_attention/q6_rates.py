@@ -29,6 +29,8 @@ QUESTION = Question(
     outputs=(Output("accuracy"), Output("error_rate")),
     reference=lambda: RATES,
     tolerance=0.005,
+    difficulty="easy",
+    minutes=6,
     next_step="count |A|, |S|, |A ∩ S| and |A ∩ P| on paper, then put them in.",
     parts=(
         Part("accuracy", 1, lambda rng: [()], view=first),
@@ -89,6 +91,20 @@ QUESTION = Question(
             "possible link, only the sure ones count below",
             lambda: (RATES[0], 1 - 7 / 11),
             rate_is(1, 1 - 7 / 11, 1 - 7 / 10),
+        ),
+        Mistake(
+            "sure_links_only",
+            "the second number asks about the sure links alone: those that are "
+            "possible have their place above the line, too",
+            lambda: (RATES[0], 1 - 3 / 4),
+            rate_is(1, 1 - 3 / 4, 1 - 3 / 5, 1 - 6 / 9),
+        ),
+        Mistake(
+            "possible_twice",
+            "the second number counts the allowed links twice: once they are counted "
+            "among the possible, once among the sure",
+            lambda: (RATES[0], 1 - 8 / 9),
+            rate_is(1, 1 - 8 / 9),
         ),
     ),
 )

@@ -63,6 +63,11 @@ def always_scaled(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -> Pai
     return finish(scores_of(q, k, score, w) / math.sqrt(k.shape[-1]), v)
 
 
+def all_scaled_once(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -> Pair:
+    plain = scores_of(q, k, score.replace("scaled ", ""), w)
+    return finish(plain / math.sqrt(k.shape[-1]), v)
+
+
 def general_scaled(q: Tensor, k: Tensor, v: Tensor, score: str, w: Tensor) -> Pair:
     scores = scores_of(q, k, score, w)
     return finish(scores / math.sqrt(k.shape[-1]) if score == "general" else scores, v)
@@ -94,6 +99,8 @@ QUESTION = Question(
     outputs=(Output("context", "query d_v"), Output("weights", "query key")),
     reference=attend,
     primitives=True,
+    difficulty="medium",
+    minutes=10,
     next_step="compute the scores by name first; what follows is the same for all.",
     parts=(
         Part("dot", 1, draw_asked("dot")),
@@ -177,6 +184,11 @@ QUESTION = Question(
             "order",
             "the two results come in the wrong order: context first, then weights",
             weights_first,
+        ),
+        Mistake(
+            "scaled_everywhere",
+            "every score is divided by the root of d_k: only the score of that name is",
+            all_scaled_once,
         ),
     ),
     packaged=("attend",),

@@ -79,6 +79,8 @@ QUESTION = Question(
         Output("new_keys", "key d", free=True),
     ),
     reference=as_dot,
+    difficulty="medium",
+    minutes=8,
     next_step="look for one number to append to every query, and one to every key.",
     parts=(
         Part("the same weights", 2, draw_location, accepts=same_weights),
@@ -149,6 +151,13 @@ QUESTION = Question(
             lambda args, value: (
                 len(value[0]) == len(args[1]) and len(value[1]) == len(args[0])
             ),
+        ),
+        Mistake(
+            "other_products",
+            "the dot products of these queries and keys are not the location scores: "
+            "write down one of them, term by term, and see which number meets which",
+            lambda q, w, b: (q.flip(1), w),
+            lambda args, value: fits(args, value) and not same_weights(args, value),
         ),
     ),
 )

@@ -35,6 +35,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("scores"),),
     reference=lambda: dict(CHOSEN),
+    difficulty="medium",
+    minutes=10,
     next_step="ask of each case what the score must look at: query, key, place.",
     parts=tuple(Part(name, 1, lambda rng: [()], view=of(name)) for name in CHOSEN),
     mistakes=(

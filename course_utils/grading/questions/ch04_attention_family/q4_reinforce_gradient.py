@@ -75,6 +75,8 @@ QUESTION = Question(
     arguments=("scores", "chosen", "rewards", "baseline"),
     outputs=(Output("gradient", "score"),),
     reference=reinforce,
+    difficulty="medium",
+    minutes=10,
     next_step="write the gradient of log α_j by the scores for one draw, then average.",
     parts=(
         Part("without a baseline", 1, lambda rng: draw_draws(rng, 0.0)),
@@ -138,6 +140,12 @@ QUESTION = Question(
             "scores_for_weights",
             "the scores stand where the weights belong: subtract α, after the softmax",
             of_scores,
+        ),
+        Mistake(
+            "mean_for_baseline",
+            "the mean of the rewards is subtracted: a fine baseline, but not the one "
+            "that is given",
+            lambda s, c, r, b: reinforce(s, c, r, float(r.mean())),
         ),
     ),
 )

@@ -68,6 +68,8 @@ QUESTION = Question(
     arguments=("scores", "predictions", "target", "chosen", "baseline"),
     outputs=(Output("by_scores", "key"), Output("by_predictions", "key")),
     reference=hard_gradients,
+    difficulty="hard",
+    minutes=15,
     next_step="write the expression with two terms; in one of them the reward is only "
     "a number.",
     parts=(

@@ -53,6 +53,8 @@ QUESTION = Question(
     arguments=("n_tokens", "window"),
     outputs=(Output("weights", "tap query key"),),
     reference=tap_weights,
+    difficulty="medium",
+    minutes=8,
     next_step="write down the table of one tap for five tokens by hand first.",
     parts=(
         Part(

@@ -51,6 +51,8 @@ QUESTION = Question(
     outputs=(Output("mixed", "token d_model"), Output("weights", "token token")),
     reference=basic_self_attention,
     primitives=True,
+    difficulty="easy",
+    minutes=5,
     next_step="write the body of `basic_self_attention`: scores, softmax, average.",
     parts=(
         Part("weights", 1, lambda rng: [draw_tokens(rng)] * 2, view=second),
@@ -58,7 +60,8 @@ QUESTION = Question(
         Part(
             "a batch",
             1,
-            lambda rng: [draw_tokens(rng, 2), draw_tokens(rng, 3, 2)],
+            lambda rng: [draw_tokens(rng, *b) for b in ((2,), (5,), (3, 2))],
+            constant_steps=True,
             only_failure_hint="right for one sentence, wrong when a batch axis stands "
             "in front: count axes from the end (-1, -2)",
         ),

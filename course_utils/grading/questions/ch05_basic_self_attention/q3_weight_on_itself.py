@@ -25,6 +25,8 @@ QUESTION = Question(
     arguments=("length", "n_others"),
     outputs=(Output("weight"),),
     reference=weight_on_itself,
+    difficulty="easy",
+    minutes=6,
     next_step="write the score with itself and with the others, then the softmax.",
     parts=(
         Part("one other", 1, lambda rng: [(draw_lengths(rng)[0], 1) for _ in range(3)]),
@@ -35,7 +37,7 @@ QUESTION = Question(
             only_failure_hint="right for one other token, wrong for several: each of "
             "them has its own term in the sum",
         ),
-        Part("length zero", 1, lambda rng: [(0.0, 1), (0.0, 4)]),
+        Part("any length", 1, lambda rng: [(0.0, 4), (0.3, 2), (2.2, 5)]),
     ),
     mistakes=(
         Mistake(
@@ -97,6 +99,18 @@ QUESTION = Question(
             "weight_of_the_others",
             "this is what goes to the other tokens: the token itself keeps the rest",
             lambda length, n: 1 - weight_on_itself(length, n),
+        ),
+        Mistake(
+            "others_score_one",
+            "the others get the exponential of 1: the score of two vectors at right "
+            "angles is another number",
+            lambda length, n: 1 / (1 + n * math.exp(1 - length**2)),
+        ),
+        Mistake(
+            "all_alike",
+            "the length makes no difference here: every token gets the same share, "
+            "whatever it scores",
+            lambda length, n: 1 / (1 + n),
         ),
     ),
 )

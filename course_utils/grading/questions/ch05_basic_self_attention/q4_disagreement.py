@@ -56,6 +56,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("x", "token d_model", free=True),),
     reference=disagreement,
+    difficulty="easy",
+    minutes=6,
     next_step="choose three small vectors in the plane; a drawing helps.",
     parts=(
         Part("by dot product the third", 1, lambda rng: [()], accepts=dot_says_third),

@@ -67,6 +67,8 @@ QUESTION = Question(
     arguments=("wants",),
     outputs=(Output("possible"),),
     reference=can_follow,
+    difficulty="hard",
+    minutes=20,
     next_step="follow the wishes from a token, and see whether and when it comes back.",
     parts=(
         Part("three and one", 1, drawn((3, 0), (1, 2), (1, 0), (3, 0))),
@@ -159,6 +161,12 @@ QUESTION = Question(
             "true and false are exchanged: the answer is whether the wishes *can* be "
             "fulfilled",
             lambda wants: not can_follow(wants),
+        ),
+        Mistake(
+            "every_circle",
+            "every circle is refused, also that of one token that wants itself and "
+            "that of two that want each other: which entries would have to differ?",
+            lambda wants: not cycles(wants.tolist()),
         ),
     ),
 )

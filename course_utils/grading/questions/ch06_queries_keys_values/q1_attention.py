@@ -84,6 +84,8 @@ QUESTION = Question(
     outputs=(Output("context", "query d_v"), Output("weights", "query key")),
     reference=attention,
     primitives=True,
+    difficulty="easy",
+    minutes=8,
     next_step="write the body of `attention`: scores, softmax, weighted average.",
     parts=(
         Part("weights", 1, lambda rng: [draw_qkv(rng), draw_qkv(rng)], view=second),
@@ -91,7 +93,8 @@ QUESTION = Question(
         Part(
             "batch and heads",
             1,
-            lambda rng: [draw_qkv(rng, 2), draw_qkv(rng, 2, 3)],
+            lambda rng: [draw_qkv(rng, *b) for b in ((2,), (5,), (2, 3))],
+            constant_steps=True,
             only_failure_hint="right for one sequence, wrong when batch and head axes "
             "stand in front: count axes from the end (-1, -2)",
         ),

@@ -50,6 +50,8 @@ QUESTION = Question(
         Output("values", "token d_v"),
     ),
     reference=split_fused,
+    difficulty="easy",
+    minutes=6,
     next_step="write the body of `split_fused`: one product, then a split.",
     parts=(
         Part("queries", 1, draw_fused_batches, view=first),

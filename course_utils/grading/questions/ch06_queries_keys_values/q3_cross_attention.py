@@ -47,6 +47,8 @@ QUESTION = Question(
     arguments=("x", "memory", "w_q", "w_k", "w_v"),
     outputs=(Output("context", "query d_v"), Output("weights", "query key")),
     reference=cross_attention,
+    difficulty="easy",
+    minutes=5,
     next_step="decide which sequence asks and which answers, then call your "
     "`attention`.",
     parts=(

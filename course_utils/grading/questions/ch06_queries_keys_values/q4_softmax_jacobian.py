@@ -47,6 +47,8 @@ QUESTION = Question(
     arguments=("scores",),
     outputs=(Output("jacobian", "weight score"),),
     reference=softmax_jacobian,
+    difficulty="medium",
+    minutes=8,
     next_step="write ∂a_i/∂s_j for i = j and for i ≠ j, then as one matrix.",
     parts=(
         Part("its diagonal", 1, draw_scores, view=diagonal),

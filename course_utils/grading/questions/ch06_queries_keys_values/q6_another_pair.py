@@ -74,6 +74,8 @@ QUESTION = Question(
     arguments=("w_q", "w_k"),
     outputs=(Output("new_w_q", "d_model d_k"), Output("new_w_k", "d_model d_k")),
     reference=another_pair,
+    difficulty="medium",
+    minutes=8,
     next_step="look for what can be put between W_Q and W_Kᵀ without changing the "
     "product.",
     parts=(

@@ -67,6 +67,8 @@ QUESTION = Question(
         Output("values", "key d_v", free=True),
     ),
     reference=failing_input,
+    difficulty="medium",
+    minutes=10,
     next_step="choose small queries, keys and values for which the two functions "
     "differ.",
     parts=(
@@ -128,6 +130,17 @@ QUESTION = Question(
                 fit(value)
                 and bool((weights_with(value, value[1].shape[1]).max(-1) > 0.99).all())
             ),
+        ),
+        Mistake(
+            "too_little",
+            "the two differ, but by less than 0.01: make the scores larger, or further "
+            "apart",
+            lambda: (
+                torch.full((1, 2), 0.01),
+                torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 0.0]]),
+                torch.tensor([[1.0], [0.0], [0.0]]),
+            ),
+            lambda args, value: fit(value) and 0 < np.abs(gap(value)).max() <= 0.01,
         ),
     ),
 )

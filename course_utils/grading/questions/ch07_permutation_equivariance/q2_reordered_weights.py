@@ -33,6 +33,8 @@ QUESTION = Question(
     arguments=("weights", "order"),
     outputs=(Output("weights", "query key"),),
     reference=reordered_weights,
+    difficulty="easy",
+    minutes=6,
     next_step="say in words what the row and the column of the new table's first "
     "entry belong to.",
     parts=(

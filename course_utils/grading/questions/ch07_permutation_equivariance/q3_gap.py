@@ -55,6 +55,9 @@ QUESTION = Question(
     arguments=("mix", "x", "order"),
     outputs=(Output("gap"),),
     reference=gap,
+    given=("layer",),
+    difficulty="easy",
+    minutes=6,
     next_step="compute both sides of f(P X) = P f(X), then the largest difference.",
     parts=(
         Part("a layer that is not equivariant", 2, draw_layer),

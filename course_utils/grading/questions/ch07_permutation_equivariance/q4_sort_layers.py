@@ -20,9 +20,8 @@ SORTED = {
 
 
 def kinds_of(kind: str) -> Any:
-    """Look only at the layers of one kind."""
-    names = [name for name, own in SORTED.items() if own == kind]
-    return lambda value: [value.get(name) for name in names]
+    """Look at which layers are put in one kind: no more and no fewer may be."""
+    return lambda value: [value.get(name) == kind for name in SORTED]
 
 
 def sorted_as(**wrong: str) -> Any:
@@ -40,6 +39,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("kinds"),),
     reference=lambda: dict(SORTED),
+    difficulty="medium",
+    minutes=10,
     next_step="take each function's formula and put P X in place of X.",
     parts=tuple(
         Part(f"what is {kind}", 1, lambda rng: [()], view=kinds_of(kind))

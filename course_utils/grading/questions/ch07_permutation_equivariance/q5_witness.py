@@ -61,6 +61,8 @@ QUESTION = Question(
         Output("order", "token", free=True),
     ),
     reference=witness,
+    difficulty="medium",
+    minutes=10,
     next_step="choose a few tokens and an order after which somebody has another "
     "neighbour.",
     parts=(Part("outputs that do not follow", 2, lambda rng: [()], accepts=betrays),),

@@ -40,6 +40,8 @@ QUESTION = Question(
     arguments=("mix",),
     outputs=(Output("mix", "token token"),),
     reference=symmetric_mix,
+    difficulty="hard",
+    minutes=15,
     next_step="two numbers are enough: one for the diagonal, one for the rest.",
     parts=(
         Part("few tokens", 2, draw_mix),

@@ -49,6 +49,8 @@ QUESTION = Question(
     outputs=(Output("matrix", "d_model d_model"),),
     reference=shift,
     tolerance=1e-3,
+    difficulty="medium",
+    minutes=10,
     next_step="write one 2 x 2 block for each wave, and put them on the diagonal.",
     parts=(
         Part("forward", 2, draw_shifts),

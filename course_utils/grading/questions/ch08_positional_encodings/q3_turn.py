@@ -8,7 +8,7 @@ from torch import Tensor
 
 from course_utils.grading.questions.draw import normal
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
-from course_utils.models.positions import rotary, sinusoidal
+from course_utils.models.positions import sinusoidal
 
 from .q1_waves import interleaved, pair_numbers, speeds, waves
 
@@ -74,6 +74,9 @@ QUESTION = Question(
     outputs=(Output("turned", "token d_head"),),
     reference=turn,
     tolerance=1e-3,
+    primitives=True,
+    difficulty="medium",
+    minutes=10,
     next_step="take the features in pairs and turn each pair by its own angle.",
     parts=(
         Part("one head", 2, draw_turns),
@@ -151,10 +154,18 @@ QUESTION = Question(
 # ----------------------------------------------------------------------- specimens
 
 
-def complex_turn(x, angles):
+def turned(x, angles):
+    """Multiply every pair by a matrix of two rows."""
+    c, s = angles.cos(), angles.sin()
+    matrices = torch.stack([torch.stack([c, s], -1), torch.stack([-s, c], -1)], -2)
+    pairs = x.double().unflatten(-1, (-1, 1, 2))
+    return (pairs @ matrices).flatten(-3).float()
+
+
+def as_complex(x, positions):
     pairs = torch.complex(x[..., ::2].double(), x[..., 1::2].double())
-    turned = pairs * torch.exp(1j * angles)
-    return torch.stack([turned.real, turned.imag], -1).flatten(-2).float()
+    done = pairs * torch.exp(1j * angles_of(x, positions))
+    return torch.stack([done.real, done.imag], -1).flatten(-2).float()
 
 
 def angles_of(x, positions, base=10000.0):
@@ -171,24 +182,31 @@ def llama(x, positions):
     return x * cos + swapped * sin
 
 
-RIGHT = [rotary, lambda x, positions: complex_turn(x, angles_of(x, positions))]
+RIGHT = [lambda x, positions: turned(x, angles_of(x, positions))]
 WRONG = [
     ("halves", llama),
     (
         "put_back_as_halves",
         lambda x, positions: (
-            rotary(x, positions).unflatten(-1, (-1, 2)).transpose(-1, -2).flatten(-2)
+            turned(x, angles_of(x, positions))
+            .unflatten(-1, (-1, 2))
+            .transpose(-1, -2)
+            .flatten(-2)
         ),
     ),
-    ("clockwise", lambda x, positions: complex_turn(x, -angles_of(x, positions))),
+    ("clockwise", lambda x, positions: turned(x, -angles_of(x, positions))),
     (
         "one_speed",
-        lambda x, positions: complex_turn(x, angles_of(x, positions, base=1.0)),
+        lambda x, positions: turned(x, angles_of(x, positions, base=1.0)),
     ),
     (
         "exponent_off_by_two",
-        lambda x, positions: complex_turn(x, angles_of(x, positions, base=100.0)),
+        lambda x, positions: turned(x, angles_of(x, positions, base=100.0)),
     ),
     ("added", lambda x, positions: x + sinusoidal(60, x.shape[-1])[positions]),
-    ("row_numbers", lambda x, positions: rotary(x, torch.arange(x.shape[-2]))),
+    (
+        "row_numbers",
+        lambda x, positions: turned(x, angles_of(x, torch.arange(x.shape[-2]))),
+    ),
+    ("library", as_complex),
 ]

@@ -51,6 +51,8 @@ QUESTION = Question(
     arguments=("table", "n_queries", "n_keys"),
     outputs=(Output("bias", "head query key"),),
     reference=relative_bias,
+    difficulty="medium",
+    minutes=10,
     next_step="make the table of distances, cut it off, and look each one up.",
     parts=(
         Part("as many keys as queries", 2, draw_square),

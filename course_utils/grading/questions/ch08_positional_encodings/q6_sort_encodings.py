@@ -12,7 +12,7 @@ HIDDEN = {
     "same_vector": KINDS[0],
     "bias_at_the_start": KINDS[0],
     "symmetric_alibi": KINDS[1],
-    "from_the_middle": KINDS[1],
+    "even_bias": KINDS[1],
     "sinusoidal": KINDS[2],
     "alibi": KINDS[2],
     "rope": KINDS[2],
@@ -21,15 +21,15 @@ HIDDEN = {
 
 
 def of_kind(kind: str) -> Any:
-    names = [name for name, own in HIDDEN.items() if own == kind]
-    return lambda value: [value.get(name) for name in names]
+    """Look at what gets one answer: no more and no fewer may."""
+    return lambda value: [value.get(name) == kind for name in HIDDEN]
 
 
 ASKED_AGAIN = {
     "same_vector": ((1, 2), "does it make any two places different?"),
     "bias_at_the_start": ((1, 2), "which numbers does its table hold before training?"),
     "symmetric_alibi": ((2, 0), "near and far differ; what keeps every distance?"),
-    "from_the_middle": ((2, 0), "which two places are equally far from the middle?"),
+    "even_bias": ((2, 0), "what becomes of a distance δ in the mirror image?"),
     "sinusoidal": ((1, 0), "no two places get the same vector"),
     "alibi": ((1, 0), "only keys behind are penalised; where are they in a mirror?"),
     "rope": ((1, 0), "are the scores at distance k and at −k the same?"),
@@ -56,6 +56,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("hidden"),),
     reference=lambda: dict(HIDDEN),
+    difficulty="hard",
+    minutes=12,
     next_step="ask for each: what does it add to token t, or to the score of i and j?",
     parts=tuple(
         Part(f"hidden: {kind}", 1, lambda rng: [()], view=of_kind(kind))
@@ -80,8 +82,8 @@ WRONG = [
     ("symmetric_alibi", lambda: HIDDEN | {"symmetric_alibi": "nothing"}),
     ("bias_at_the_start", lambda: HIDDEN | {"bias_at_the_start": "nothing"}),
     (
-        "from_the_middle",
-        lambda: HIDDEN | {"from_the_middle": "nothing", "causal": "every reordering"},
+        "even_bias",
+        lambda: HIDDEN | {"even_bias": "nothing", "causal": "every reordering"},
     ),
     ("not_all_or_other_words", lambda: {"none": "every reordering"}),
     ("not_all_or_other_words", lambda: HIDDEN | {"rope": "Nothing"}),

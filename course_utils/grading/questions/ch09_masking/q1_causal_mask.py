@@ -47,6 +47,8 @@ QUESTION = Question(
     arguments=("n_queries", "n_keys"),
     outputs=(Output("mask", "query key"),),
     reference=causal_mask,
+    difficulty="easy",
+    minutes=6,
     next_step="write the body of `causal_mask`: a table of True, and its triangle.",
     parts=(
         Part("as many keys as queries", 1, draw_square),

@@ -37,6 +37,8 @@ QUESTION = Question(
     arguments=("lengths", "n_keys", "left"),
     outputs=(Output("mask", "one key"),),
     reference=padding_mask,
+    difficulty="easy",
+    minutes=8,
     next_step="compare the place of every key with the length of every sentence.",
     parts=(
         Part("padding on the right", 2, lambda rng: draw_lengths(rng, False)),

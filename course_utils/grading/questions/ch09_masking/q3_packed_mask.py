@@ -43,6 +43,8 @@ QUESTION = Question(
     arguments=("documents",),
     outputs=(Output("mask", "query key"),),
     reference=packed_mask,
+    difficulty="medium",
+    minutes=8,
     next_step="write the three conditions as three masks, and combine them.",
     parts=(
         Part("no padding", 2, lambda rng: draw_packed(rng, 0)),

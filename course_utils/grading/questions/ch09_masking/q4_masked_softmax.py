@@ -48,7 +48,9 @@ def draw_masked(rng: np.random.Generator, *batch: int, blocked: bool = False) ->
 
 
 def draw_extremes(rng: np.random.Generator) -> list[Args]:
-    """Half precision with a blocked row, and blocked keys that score 200 more.
+    """Half precision with a blocked row, keys that are loud, and keys that are low.
+
+    Blocked keys score 200 more in the one, open ones 20,000 below 0 in the other.
 
     In half precision four of eight keys are open and all scores are 0: then the
     weights are exact, and it does not matter in which precision they were computed.
@@ -58,7 +60,8 @@ def draw_extremes(rng: np.random.Generator) -> list[Args]:
     scores = np.zeros((5, 8), np.float16)
     loud, open_mask = draw_masked(rng)
     loud = loud + np.float32(200) * (~open_mask).astype(np.float32)
-    return [(scores, mask), (loud, open_mask)]
+    low, low_mask = draw_masked(rng)
+    return [(scores, mask), (loud, open_mask), (low - np.float32(2e4), low_mask)]
 
 
 QUESTION = Question(
@@ -68,6 +71,8 @@ QUESTION = Question(
     arguments=("scores", "mask"),
     outputs=(Output("weights", "query key"),),
     reference=masked_softmax,
+    difficulty="medium",
+    minutes=10,
     next_step="write the body of `masked_softmax`; think of a row of the mask that is "
     "False throughout.",
     parts=(

@@ -85,6 +85,8 @@ QUESTION = Question(
         Output("t"),
     ),
     reference=witness,
+    difficulty="medium",
+    minutes=10,
     next_step="find the line in which a token meets those after it, then two inputs "
     "that show it.",
     parts=(

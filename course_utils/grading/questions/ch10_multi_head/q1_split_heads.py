@@ -42,6 +42,8 @@ QUESTION = Question(
     arguments=("x", "n_heads"),
     outputs=(Output("heads", "batch head token d_head"),),
     reference=split_heads,
+    difficulty="easy",
+    minutes=5,
     next_step="give the features two axes, head and d_head, then move the head axis.",
     parts=(
         Part("several heads", 3, lambda rng: [draw_tokens(rng) for _ in range(3)]),

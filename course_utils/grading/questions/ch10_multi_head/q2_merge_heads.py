@@ -9,7 +9,6 @@ from torch import Tensor
 
 from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
-from course_utils.models.attention import merge_heads as package_merge_heads
 
 
 def merge_heads(context: Tensor) -> Tensor:
@@ -32,6 +31,8 @@ QUESTION = Question(
     arguments=("context",),
     outputs=(Output("merged", "batch token d_model"),),
     reference=merge_heads,
+    difficulty="easy",
+    minutes=5,
     next_step="for each token, put the results of its heads next to each other.",
     parts=(
         Part("several heads", 2, lambda rng: [draw_context(rng) for _ in range(3)]),
@@ -90,7 +91,7 @@ def concatenated(context):
     return torch.cat(list(context.unbind(1)), dim=-1)
 
 
-RIGHT = [concatenated, package_merge_heads]
+RIGHT = [concatenated]
 WRONG = [
     ("view_without_transpose", lambda c: c.reshape(-1).view(c.size(0), c.size(2), -1)),
     ("interleaved", lambda c: torch.stack(c.unbind(1), dim=-1).flatten(2)),

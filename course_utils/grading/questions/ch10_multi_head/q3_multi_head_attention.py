@@ -83,6 +83,8 @@ QUESTION = Question(
     ),
     reference=multi_head,
     primitives=True,
+    difficulty="medium",
+    minutes=12,
     next_step="project, split, attend in every head, merge, multiply by W_O.",
     parts=(
         Part("weights of every head", 2, draw_layers, view=second),

@@ -55,6 +55,8 @@ QUESTION = Question(
     arguments=("context", "w_o"),
     outputs=(Output("terms", "batch head token d_model"),),
     reference=head_terms,
+    difficulty="medium",
+    minutes=10,
     next_step="find the rows of W_O that the features of head h are multiplied with.",
     parts=(
         Part("every term", 2, lambda rng: [draw_context(rng) for _ in range(2)]),

@@ -73,6 +73,8 @@ QUESTION = Question(
         Output("mask", "batch query key", free=True),
     ),
     reference=failing_input,
+    difficulty="hard",
+    minutes=12,
     next_step="write down the shapes of scores and mask, and see which axes meet.",
     parts=(Part("the outputs differ", 2, lambda rng: [()], accepts=differ),),
     mistakes=(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
@@ -72,6 +72,9 @@ QUESTION = Question(
     arguments=("x", "gamma", "beta", "eps"),
     outputs=(Output("y", "token d_model"),),
     reference=layer_norm,
+    primitives=True,
+    difficulty="easy",
+    minutes=8,
     next_step="write the body of `layer_norm`: mean, variance, then scale and shift.",
     parts=(
         Part("mean and variance", 1, lambda rng: [draw_norm(rng, learned=False)]),
@@ -216,11 +219,9 @@ def batch_norm(x, gamma, beta, eps):
     return (x - x.mean(0)) / (spread**2 + eps).sqrt() * gamma + beta
 
 
-RIGHT = [
-    by_token(right_statistics),
-    lambda x, g, b, eps: nn.functional.layer_norm(x, g.shape, g, b, eps),
-]
+RIGHT = [by_token(right_statistics)]
 WRONG = [
+    ("library", lambda x, g, b, e: torch.native_layer_norm(x, g.shape, g, b, e)[0]),
     ("over_the_batch", batch_norm),
     ("unbiased_variance", by_token(lambda t, eps: (t.mean(), (t.var() + eps).sqrt()))),
     (
@@ -245,7 +246,10 @@ WRONG = [
     ),
     (
         "gamma_and_beta_missing",
-        lambda x, g, b, eps: nn.functional.layer_norm(x, g.shape, eps=eps),
+        lambda x, g, b, eps: (
+            (x - x.mean(-1)[..., None])
+            / (x.var(-1, correction=0)[..., None] + eps).sqrt()
+        ),
     ),
     (
         "over_everything",

@@ -36,6 +36,8 @@ QUESTION = Question(
     arguments=("x", "keep", "p", "training"),
     outputs=(Output("y", "token d_model"),),
     reference=dropout,
+    difficulty="easy",
+    minutes=6,
     next_step="two cases: while training, and afterwards.",
     parts=(
         Part("while training", 2, draw_dropout(True)),

@@ -71,6 +71,9 @@ QUESTION = Question(
     arguments=("x", "w", "order"),
     outputs=(Output("stream", "token d_model"),),
     reference=around,
+    given=("layer", "norm"),
+    difficulty="easy",
+    minutes=6,
     next_step="write one formula for “pre” and one for “post”.",
     parts=(
         Part("pre-norm", 2, draw_around("pre")),

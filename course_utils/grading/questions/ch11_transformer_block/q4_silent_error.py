@@ -42,6 +42,8 @@ QUESTION = Question(
         Output("found", "token d_model", free=True),
     ),
     reference=silent_error,
+    difficulty="easy",
+    minutes=6,
     next_step="choose two shapes with two axes each, and try `(x + found).shape`.",
     parts=(Part("shapes that differ", 2, lambda rng: [()], accepts=unnoticed),),
     mistakes=(

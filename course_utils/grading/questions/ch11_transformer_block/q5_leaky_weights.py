@@ -39,6 +39,13 @@ def computes(target: Any) -> Any:
     return check
 
 
+def half_right(args: Args, value: Any, sign: float) -> bool:
+    """Tell whether numbers of one sign come out right."""
+    x = sign * np.abs(np.random.default_rng(1).standard_normal((50, args[0])))
+    made = np.maximum(x @ np.asarray(value[0], float), 0) @ np.asarray(value[1])
+    return np.allclose(made, leaky(x, args[1]), atol=1e-4)
+
+
 def put_together(first: Any, second: Any) -> Any:
     """Weights that copy x and −x, then take `first` and `second` of the two."""
 
@@ -65,6 +72,8 @@ QUESTION = Question(
         Output("w_2", "d_hidden d_model", free=True),
     ),
     reference=leaky_weights,
+    difficulty="hard",
+    minutes=12,
     next_step="which numbers do you need behind the ReLU, to put the answer together?",
     parts=(
         Part("slope 0.1", 2, lambda rng: [(4, 0.1)], accepts=computes(leaky)),
@@ -136,6 +145,23 @@ QUESTION = Question(
                 torch.eye(d_model),
             ),
             lambda args, value: not fit(args, value),
+        ),
+        Mistake(
+            "positive_changed",
+            "positive numbers do not come out as they went in: put x = 1 through both "
+            "matrices",
+            lambda d, s: (2 * torch.eye(d), torch.eye(d)),
+            lambda args, value: fit(args, value) and not half_right(args, value, 1.0),
+        ),
+        Mistake(
+            "negative_wrong",
+            "positive numbers come out right, negative ones do not: put x = −1 through "
+            "both matrices; what is left behind the ReLU?",
+            lambda d, s: (
+                torch.cat([torch.eye(d)] * 2, 1),
+                torch.eye(d).repeat(2, 1) / 2,
+            ),
+            lambda args, value: fit(args, value) and not half_right(args, value, -1.0),
         ),
     ),
 )

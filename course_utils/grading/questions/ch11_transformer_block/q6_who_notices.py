@@ -9,7 +9,7 @@ from course_utils.grading.questions.model import Args, Mistake, Output, Part, Qu
 ALL, ITSELF, LATER = "all", "itself", "itself and later"
 NOTICED = {
     "layer_norm": ITSELF,
-    "batch_norm": ALL,
+    "sentence_norm": ALL,
     "feed_forward": ITSELF,
     "residual_feed_forward": ITSELF,
     "self_attention": ALL,
@@ -19,8 +19,8 @@ NOTICED = {
 
 
 def those(answer: str) -> Any:
-    names = [name for name, own in NOTICED.items() if own == answer]
-    return lambda value: [value.get(name) for name in names]
+    """Look at which layers get one answer: no more and no fewer may."""
+    return lambda value: [value.get(name) == answer for name in NOTICED]
 
 
 def noticed_as(**wrong: str) -> Any:
@@ -42,6 +42,8 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("noticed"),),
     reference=lambda: dict(NOTICED),
+    difficulty="easy",
+    minutes=6,
     next_step="ask of each layer whether it ever looks at another token.",
     parts=(
         Part("only the token itself", 1, lambda rng: [()], view=those(ITSELF)),
@@ -78,11 +80,11 @@ QUESTION = Question(
             says("residual_feed_forward", ALL, LATER),
         ),
         Mistake(
-            "batch_norm_is_layer_norm",
-            "batch_norm is taken for layer_norm: its mean and variance run over the "
+            "sentence_norm_is_layer_norm",
+            "sentence_norm is taken for layer_norm: its mean and variance run over the "
             "tokens, so that they share them",
-            noticed_as(batch_norm=ITSELF),
-            says("batch_norm", ITSELF, LATER),
+            noticed_as(sentence_norm=ITSELF),
+            says("sentence_norm", ITSELF, LATER),
         ),
         Mistake(
             "attention_is_private",

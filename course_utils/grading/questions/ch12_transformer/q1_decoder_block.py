@@ -127,6 +127,9 @@ QUESTION = Question(
     arguments=("x", "memory", "w"),
     outputs=(Output("stream", "token d_model"),),
     reference=decoder_block,
+    given=("norm", "attend", "think"),
+    difficulty="medium",
+    minutes=10,
     next_step="three lines of the form x = x + …: look back, look across, think.",
     parts=(
         Part("a source that is longer", 2, draw_block(True)),

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils.grading.questions.draw import normal, sizes
@@ -64,6 +63,9 @@ QUESTION = Question(
     arguments=("logits", "right", "epsilon"),
     outputs=(Output("loss"),),
     reference=smoothed_loss,
+    primitives=True,
+    difficulty="easy",
+    minutes=8,
     next_step="log-probabilities first, then the two terms of the formula.",
     parts=(
         Part("without smoothing", 1, draw_smoothing(0.0)),
@@ -73,7 +75,7 @@ QUESTION = Question(
         Mistake(
             "not_smoothed",
             "epsilon is not used: this is the ordinary cross-entropy",
-            lambda logits, right, epsilon: F.cross_entropy(logits, right),
+            lambda logits, right, epsilon: smoothed_loss(logits, right, 0.0),
         ),
         Mistake(
             "others_only",
@@ -111,7 +113,7 @@ QUESTION = Question(
             "the right word keeps its full weight and epsilon comes on top: the "
             "weights would sum to more than one",
             lambda logits, right, epsilon: (
-                F.cross_entropy(logits, right)
+                smoothed_loss(logits, right, 0.0)
                 - epsilon * torch.log_softmax(logits, -1).mean()
             ),
         ),
@@ -156,6 +158,14 @@ QUESTION = Question(
             "right word of its own",
             every_pair,
         ),
+        Mistake(
+            "probabilities_smoothed",
+            "the model's probabilities are mixed with the uniform ones before the "
+            "logarithm; what is smoothed is the label, so two logarithms are mixed",
+            lambda z, right, e: (
+                -((1 - e) * picked(z.softmax(-1), right) + e / z.shape[-1]).log().mean()
+            ),
+        ),
     ),
 )
 
@@ -177,12 +187,7 @@ def smoothed(logits, right, epsilon, **options):
     return -(target * log_p).sum(dim=1).mean()
 
 
-RIGHT = [
-    smoothed,
-    lambda logits, right, epsilon: nn.CrossEntropyLoss(label_smoothing=epsilon)(
-        logits, right
-    ),
-]
+RIGHT = [smoothed]
 WRONG = [
     ("not_smoothed", lambda z, right, e: smoothed(z, right, 0.0)),
     ("others_only", lambda z, right, e: smoothed(z, right, e, others_only=True)),
@@ -205,9 +210,7 @@ WRONG = [
     ),
     ("sign_missing", lambda z, right, e: 0 - smoothed(z, right, e)),
     (
-        "summed_over_tokens",
-        lambda z, right, e: nn.functional.cross_entropy(
-            z, right, label_smoothing=e, reduction="sum"
-        ),
+        "library",
+        lambda z, right, e: nn.CrossEntropyLoss(label_smoothing=e)(z, right),
     ),
 ]

@@ -43,6 +43,12 @@ def draw_steps(before: bool) -> Any:
     return cases
 
 
+def draw_cold(rng: np.random.Generator) -> list[Args]:
+    """Schedules that begin with the cosine."""
+    steps = int(rng.integers(30, 60))
+    return [(step, steps, 0.5, 0) for step in (0, int(0.3 * steps))]
+
+
 QUESTION = Question(
     id="12.5",
     title="Warm-up and cosine",
@@ -50,10 +56,19 @@ QUESTION = Question(
     arguments=("step", "steps", "lr", "warmup"),
     outputs=(Output("rate"),),
     reference=rate,
+    difficulty="easy",
+    minutes=8,
     next_step="two cases: before the end of the warm-up, and after it.",
     parts=(
         Part("while it warms up", 1, draw_steps(True)),
-        Part("after the warm-up", 2, draw_steps(False)),
+        Part("after the warm-up", 1, draw_steps(False)),
+        Part(
+            "no warm-up at all",
+            1,
+            draw_cold,
+            only_failure_hint="right with a warm-up, wrong with `warmup` 0: what is "
+            "divided by it, and when?",
+        ),
     ),
     mistakes=(
         Mistake(
@@ -198,7 +213,7 @@ WRONG = [
     ("one_step_late", climb_and_fall(up, lambda s, n, w: down(s + 1, n, w))),
     (
         "one_step_too_high",
-        lambda s, n, lr, w: lr * (up(s, w) if s - w < 1 else down(s, n, w)),
+        lambda s, n, lr, w: lr * (s + 1) / w if s - w < 1 else lr * down(s, n, w),
     ),
     ("last_step_wasted", climb_and_fall(up, lambda s, n, w: down(s, n - 1, w))),
     ("quarter_wave", climb_and_fall(up, lambda s, n, w: math.sqrt(down(s, n, w)))),

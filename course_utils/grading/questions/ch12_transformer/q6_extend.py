@@ -102,6 +102,8 @@ QUESTION = Question(
         Output("log_p", "beam"),
     ),
     reference=extend,
+    difficulty="medium",
+    minutes=10,
     next_step="every beam with every word makes one table; take the best of all of it.",
     parts=(
         Part("which beams go on", 2, draw_beams, view=lambda value: value[0]),

@@ -47,6 +47,8 @@ QUESTION = Question(
     arguments=("logits", "tokens"),
     outputs=(Output("loss"),),
     reference=next_token_loss,
+    difficulty="easy",
+    minutes=6,
     next_step="which outputs have a token after them, and which tokens come after one?",
     parts=(
         Part("two tokens, one question", 1, draw_one_text),
@@ -161,6 +163,14 @@ QUESTION = Question(
             "the sign is missing: log-probabilities are negative, a loss is to be made "
             "small",
             lambda logits, tokens: -next_token_loss(logits, tokens),
+        ),
+        Mistake(
+            "texts_joined",
+            "the texts are joined before the shift: the last place of one text is "
+            "asked for the first token of the next; shift inside each text",
+            lambda logits, tokens: F.cross_entropy(
+                logits.flatten(0, 1)[:-1], tokens.flatten()[1:]
+            ),
         ),
     ),
     packaged=("next_token_loss",),

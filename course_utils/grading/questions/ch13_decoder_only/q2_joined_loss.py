@@ -102,6 +102,8 @@ QUESTION = Question(
     arguments=("logits", "tokens", "n_source"),
     outputs=(Output("loss"),),
     reference=joined_loss,
+    difficulty="medium",
+    minutes=10,
     next_step="write down a short sequence, and below each place what it is asked for.",
     parts=(
         Part("no padding", 2, draw_joined(0)),

@@ -145,6 +145,8 @@ QUESTION = Question(
     arguments=("logits", "k", "share"),
     outputs=(Output("p", "piece"),),
     reference=cut,
+    difficulty="medium",
+    minutes=12,
     next_step="probabilities first; then find the k-th largest, drop what is below "
     "it, and divide by the sum.",
     parts=(
@@ -258,6 +260,16 @@ QUESTION = Question(
             lambda logits, k, share: torch.where(
                 cut(logits, k, share) > 0, logits, 0.0
             ).softmax(-1),
+        ),
+        Mistake(
+            "softmax_of_probabilities",
+            "a second softmax is taken of probabilities, so that even what was dropped "
+            "gets a share: divide by the sum instead",
+            from_logits(
+                lambda p, k, share: by_share(
+                    torch.where(p >= p.topk(k).values[-1], p, 0.0).softmax(-1), share
+                )
+            ),
         ),
     ),
 )

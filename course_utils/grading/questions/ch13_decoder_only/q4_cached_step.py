@@ -125,6 +125,8 @@ QUESTION = Question(
         Output("values", "batch token d_v"),
     ),
     reference=cached_step,
+    difficulty="medium",
+    minutes=10,
     next_step="make the new token's key and value, and put them behind the old ones.",
     parts=(
         Part("the cache", 2, draw_cache, view=lambda value: value[1:]),

@@ -26,8 +26,8 @@ def says(name: str, verdict: str) -> Any:
     return lambda args, value: value[name] == verdict
 
 
-def verdicts_of(verdict: str) -> Any:
-    names = [name for name, own in JUDGED.items() if own == verdict]
+def verdicts_of(*names: str) -> Any:
+    """Look at three ways of either verdict, so that one word for all earns nothing."""
     return lambda value: [value.get(name) for name in names]
 
 
@@ -38,10 +38,28 @@ QUESTION = Question(
     arguments=(),
     outputs=(Output("verdicts"),),
     reference=lambda: dict(JUDGED),
+    difficulty="hard",
+    minutes=12,
     next_step="for each: did anything that came from the test have a say in the model?",
     parts=(
-        Part("those that leak", 2, lambda rng: [()], view=verdicts_of("leaks")),
-        Part("the clean ones", 1, lambda rng: [()], view=verdicts_of("clean")),
+        Part(
+            "paragraphs",
+            1,
+            lambda rng: [()],
+            view=verdicts_of("by_topic", "once_then_blocks", "once_in_each_part"),
+        ),
+        Part(
+            "pieces and windows",
+            1,
+            lambda rng: [()],
+            view=verdicts_of("pieces_from_all", "sliding_windows", "short_memory"),
+        ),
+        Part(
+            "choices",
+            1,
+            lambda rng: [()],
+            view=verdicts_of("chosen_on_test", "chosen_on_validation"),
+        ),
     ),
     mistakes=(
         Mistake(

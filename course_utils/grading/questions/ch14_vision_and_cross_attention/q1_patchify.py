@@ -58,6 +58,8 @@ QUESTION = Question(
     arguments=("images", "size"),
     outputs=(Output("patches", "patch d_patch"),),
     reference=patchify,
+    difficulty="medium",
+    minutes=8,
     next_step="name the four axes inside height and width, then put them in order.",
     parts=(
         Part("grey images", 2, draw_images(1)),

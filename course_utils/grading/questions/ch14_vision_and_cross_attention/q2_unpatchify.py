@@ -62,6 +62,8 @@ QUESTION = Question(
     arguments=("patches", "size", "n_rows"),
     outputs=(Output("images", "channel height width"),),
     reference=unpatchify,
+    difficulty="medium",
+    minutes=8,
     next_step="find the number of columns and of channels; turn the pattern round.",
     parts=(
         Part("one image", 1, lambda rng: draw_patches(rng)[:1]),

@@ -30,6 +30,8 @@ QUESTION = Question(
     ),
     reference=lambda: NAMED,
     tolerance=1e-3,
+    difficulty="hard",
+    minutes=10,
     next_step="write down for each test: which image made the gates, what did it ask?",
     parts=(
         Part("the other strip", 2, lambda rng: [()], view=lambda value: value[:2]),

@@ -29,6 +29,8 @@ QUESTION = Question(
     arguments=("n", "d"),
     outputs=(Output("attention"), Output("gru")),
     reference=operations,
+    difficulty="easy",
+    minutes=6,
     next_step="count the matrix products of each layer, 2·n·m·p operations each.",
     parts=(
         Part(

@@ -45,6 +45,8 @@ QUESTION = Question(
         Output(name) for name in ("attention", "gru", "convolutions", "dilated")
     ),
     reference=paths,
+    difficulty="medium",
+    minutes=10,
     next_step="work out for each kind how far one layer or one step reaches back.",
     parts=(
         Part(

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from course_utils.grading.questions.draw import first, second
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+
+def draw_models(rng: np.random.Generator) -> list[Args]:
+    """Two models, one for each size of a number."""
+    return [(*draw_model(rng), size) for size in (2, 4)]
 
 
 def draw_model(rng: np.random.Generator) -> Args:
     n = int(rng.integers(100, 9000))
     d, layers = int(64 * rng.integers(2, 30)), int(rng.integers(3, 40))
-    return n, d, layers, int(rng.integers(2, 9)), int(rng.choice([2, 4]))
+    return n, d, layers, int(rng.integers(2, 9))
 
 
 def bytes_kept(n: int, d: int, layers: int, batch: int, size: int) -> tuple[int, int]:
@@ -24,14 +30,12 @@ QUESTION = Question(
     arguments=("n", "d", "layers", "batch", "size"),
     outputs=(Output("cache"), Output("state")),
     reference=bytes_kept,
+    difficulty="easy",
+    minutes=5,
     next_step="how many numbers does one layer keep for one text? Then multiply.",
     parts=(
-        Part(
-            "cache", 1, lambda rng: [draw_model(rng), draw_model(rng)], lambda v: v[0]
-        ),
-        Part(
-            "state", 1, lambda rng: [draw_model(rng), draw_model(rng)], lambda v: v[1]
-        ),
+        Part("cache", 1, draw_models, first),
+        Part("state", 1, draw_models, second),
     ),
     mistakes=(
         Mistake(
@@ -114,6 +118,12 @@ QUESTION = Question(
                 n * n * layers * batch * size,
                 d * layers * batch * size,
             ),
+        ),
+        Mistake(
+            "always_four_bytes",
+            "a number is taken to have four bytes, wherever that is: `size` says how "
+            "many it has",
+            lambda n, d, layers, batch, size: bytes_kept(n, d, layers, batch, 4),
         ),
     ),
     tolerance=1e-6,

@@ -74,6 +74,8 @@ QUESTION = Question(
     arguments=("m1", "l1", "c1", "m2", "l2", "c2"),
     outputs=(Output("m", "query"), Output("l", "query"), Output("c", "query d_v")),
     reference=merge,
+    difficulty="hard",
+    minutes=15,
     next_step="take the larger m, and bring both sums to it before you add them.",
     parts=(
         Part(

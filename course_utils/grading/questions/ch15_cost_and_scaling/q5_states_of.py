@@ -79,6 +79,8 @@ QUESTION = Question(
     arguments=("decay", "added", "first"),
     outputs=(Output("states", "token d"),),
     reference=states_of,
+    difficulty="easy",
+    minutes=6,
     next_step="write h_t = a_t h_{t-1} + b_t for every token, starting from `first`.",
     parts=(
         Part(

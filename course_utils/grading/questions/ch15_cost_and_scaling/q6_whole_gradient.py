@@ -30,6 +30,8 @@ QUESTION = Question(
     arguments=("gradients", "rows"),
     outputs=(Output("gradient", "parameter"),),
     reference=whole_gradient,
+    difficulty="easy",
+    minutes=6,
     next_step="undo each process's mean, add up, and take the mean over all rows.",
     parts=(
         Part("equal shares", 1, lambda rng: [draw_shares(rng, True) for _ in range(2)]),

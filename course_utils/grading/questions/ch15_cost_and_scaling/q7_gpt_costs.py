@@ -54,6 +54,8 @@ QUESTION = Question(
     arguments=("n", "d", "layers", "pieces"),
     outputs=(Output("parameters"), Output("forward"), Output("training")),
     reference=lambda n, d, layers, pieces: gpt_costs(n, d, layers, pieces),
+    difficulty="medium",
+    minutes=10,
     next_step="count one block, multiply by the layers, and add the two ends.",
     parts=(
         Part(

@@ -1,0 +1,251 @@
+"""The sentences about an answer that no table of mistakes holds: why there is no value,
+what is wrong with its form, and where its numbers differ first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from course_utils.grading.answer_runner import Failure
+from course_utils.grading.comparison import relation, slip
+from course_utils.grading.questions.model import Args, Output, Question
+
+MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined,
+MAX_SHOWN = 12  # whole numbers of an input are shown as they are
+MAX_FREE_NUMBER = 1e6  # and its numbers small enough to be computed with
+
+
+@dataclass(frozen=True)
+class Wrong:
+    """One output of one case that is not what it should be."""
+
+    case: int
+    output: int
+    args: Args
+    got: Any
+    right: Any
+
+
+def outputs_of(question: Question, value: Any) -> list[Any]:
+    """The outputs of an answer as a list, also when there is one."""
+    return value if len(question.outputs) > 1 else [value]
+
+
+def axes_of(output: Output, ndim: int) -> str:
+    """Name the axes of a result: the last ones by the output, the leading as batch."""
+    names = (output.axes or "").split()
+    leading = {0: [], 1: ["batch"], 2: ["batch", "head"]}.get(ndim - len(names), ["…"])
+    return f"({', '.join(leading + names)})"
+
+
+def type_of(value: Any) -> str:
+    """Name a plain value's type as the learner knows it."""
+    if isinstance(value, np.ndarray):
+        return "torch.Tensor"
+    return "None" if value is None else type(value).__name__
+
+
+def explain_failure(failure: Failure, question: Question) -> str:
+    """Say why there is no value to judge."""
+    call = f"`{question.answer}`"
+    if failure.kind == "unanswered":
+        if failure.type:
+            return (
+                f"not answered yet: {call} calls `{failure.type}`; answer that first."
+            )
+        return f"not answered yet: {question.next_step}"
+    if failure.kind == "not_callable":
+        return (
+            f"check got a {failure.type}, expected the function {call} itself, "
+            "without parentheses after it."
+        )
+    if failure.kind == "type":
+        return (
+            f"{call} returned a {failure.type}, expected {returns(question)}; "
+            "return PyTorch tensors and plain numbers."
+        )
+    if failure.kind == "exception":
+        where = f" at `{failure.line}`" if failure.line else ""
+        return f"{call} raised {failure.type}: {failure.message}{where}"
+    if failure.kind == "missing":
+        return f"there is no {call} in the notebook: keep the name the exercise gives."
+    if failure.kind == "time":
+        return f"{call} did not finish in time: look for a loop that never ends."
+    return f"{call} ended the program that ran it ({failure.message})."
+
+
+def returns(question: Question) -> str:
+    """Say what an answer should return."""
+    names = ", ".join(output.name for output in question.outputs)
+    return f"({names})" if len(question.outputs) > 1 else names
+
+
+def explain_form(
+    question: Question,
+    value: Any,
+    expected: Any,
+    counted: tuple[int, ...] | None = None,
+) -> tuple[str, str] | None:
+    """Find a wrong type, number of results, shape or non-finite number.
+
+    `counted` are the outputs to look at: all, if nothing is said.
+    """
+    call, many = f"`{question.answer}`", len(question.outputs) > 1
+    if many and not (isinstance(value, list) and len(value) == len(expected)):
+        came = type_of(value)
+        came += f" of {len(value)}" if isinstance(value, list) else ""
+        return "type", f"{call} returned a {came}, expected {returns(question)}."
+    rows = zip(outputs_of(question, value), outputs_of(question, expected))
+    flags_booleans = all(part.name != "boolean" for part in question.parts)
+    for i, (output, (got, right)) in enumerate(zip(question.outputs, rows)):
+        if counted is None or i in counted:
+            found = explain_output(output, got, right, flags_booleans)
+            if found:
+                return found
+    return None
+
+
+def explain_output(
+    output: Output, got: Any, right: Any, booleans: bool = True
+) -> tuple[str, str] | None:
+    """Find what is wrong with the form of one output."""
+    name = f"`{output.name}`"
+    if not isinstance(right, np.ndarray):
+        number = isinstance(right, int | float) and not isinstance(right, bool)
+        fits = isinstance(got, np.ndarray | int | float) and np.ndim(got) == 0
+        if number and (not fits or isinstance(got, bool)):
+            return "type", f"{name} is a {type_of(got)}, expected a number."
+        if not number and type(got) is not type(right):
+            expected = type_of(right)
+            return "type", f"{name} is a {type_of(got)}, expected a {expected}."
+    elif not isinstance(got, np.ndarray):
+        return "type", f"{name} is a {type_of(got)}, expected a torch.Tensor."
+    elif output.free:
+        if got.ndim != right.ndim or not all(0 < n <= MAX_FREE_SIZE for n in got.shape):
+            return "shape", (
+                f"{name} has shape {got.shape}, expected {right.ndim} axes "
+                f"{axes_of(output, right.ndim)} of 1 to {MAX_FREE_SIZE} each."
+            )
+        if np.isfinite(got).all() and np.abs(got).max(initial=0) > MAX_FREE_NUMBER:
+            return "too_large", (
+                f"{name} holds numbers beyond {MAX_FREE_NUMBER:,.0f}, where rounding "
+                "decides what is larger: choose small ones."
+            )
+    elif got.shape != right.shape and not right.ndim:
+        return "shape", f"{name} has shape {got.shape}, expected a single number."
+    elif got.shape != right.shape:
+        return "shape", (
+            f"{name} has shape {got.shape}, expected {right.shape} = "
+            f"{axes_of(output, right.ndim)}{about_shape(output, got, right)}."
+        )
+    elif booleans and right.dtype == bool and got.dtype != bool:
+        return "type", (
+            f"{name} holds numbers, expected True and False: finish it with `.bool()` "
+            "or a comparison."
+        )
+    if isinstance(got, np.ndarray | float) and not np.isfinite(got).all():
+        return "not_finite", (
+            f"{name} holds NaN or infinity: something overflowed or was divided by "
+            f"zero."
+        )
+    return None
+
+
+def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
+    """Say how a shape differs, where that is simple."""
+    names = axes_of(output, right.ndim).strip("()").split(", ")
+    names = names if len(names) == right.ndim else [f"{i}" for i in range(right.ndim)]
+    if got.ndim == right.ndim:
+        other = [i for i in range(got.ndim) if got.shape[i] != right.shape[i]]
+        if len(other) == 2 and sorted(got.shape) == sorted(right.shape):
+            return f": the axes {names[other[0]]} and {names[other[1]]} are exchanged"
+        if len(other) > 2 and sorted(got.shape) == sorted(right.shape):
+            return ": the axes stand in another order"
+        if len(other) == 1:
+            i, more = other[0], got.shape[other[0]] - right.shape[other[0]]
+            if got.shape[i] == 1:
+                return f": along the axis {names[i]} there is a single entry for all"
+            few = f"{abs(more)} too {'many' if more > 0 else 'few'}"
+            return f": {few} along the axis {names[i]}"
+    if got.squeeze().shape == right.squeeze().shape:
+        return ": an axis of size 1 is " + (
+            "missing" if got.ndim < right.ndim else "too many"
+        )
+    for i in range(right.ndim):
+        if right.shape[:i] + right.shape[i + 1 :] == got.shape:
+            return f": the axis {names[i]} is missing"
+    return ""
+
+
+def explain_booleans(
+    question: Question, expected: Any, value: Any
+) -> tuple[str, str] | None:
+    """Find True and False where numbers were due."""
+    pairs = zip(outputs_of(question, expected), outputs_of(question, value))
+    for output, (right, got) in zip(question.outputs, pairs):
+        numbers = isinstance(right, np.ndarray) and right.dtype != bool
+        if numbers and got.dtype == bool:
+            return "type", f"`{output.name}` holds True and False, expected numbers."
+    return None
+
+
+def entry(index: Any, output: Output, ndim: int) -> str:
+    """Name an entry of an output: `weights[0, 2]` (query 0, key 2)."""
+    if not ndim:
+        return f"`{output.name}`"
+    where = ", ".join(map(str, index))
+    axes = axes_of(output, ndim).strip("()").split(", ")
+    named = ", ".join(f"{axis} {i}" for axis, i in zip(axes, index))
+    return f"`{output.name}[{where}]`" + (f" ({named})" if len(axes) == ndim else "")
+
+
+def inputs_of(question: Question, args: Args) -> str:
+    """Say with which inputs: numbers and texts as they are, the rest by its shape."""
+    said: list[str] = []
+    for name, x in zip(question.arguments, args):
+        if isinstance(x, np.ndarray) and x.dtype.kind in "biu" and x.size <= MAX_SHOWN:
+            said.append(f"{name} = {x.tolist()}")
+        elif isinstance(x, np.ndarray) and len(said) < 3:
+            said.append(f"{name} of shape {x.shape}")
+        elif isinstance(x, int | float | str):
+            said.append(f"{name}={x!r}")
+    return f" with {', '.join(said)}" if said else ""
+
+
+def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
+    """Show how the first wrong output differs, and the first entry that does."""
+    i = wrong[0].output
+    output = question.outputs[i]
+    mine = [x for x in wrong if x.output == i]
+    if not question.arguments:  # the expected value is the answer
+        word = "number" if isinstance(mine[0].right, int | float) else "answer"
+        near = slip(mine[0].got, mine[0].right)
+        if near:
+            return "slip", f"`{output.name}` is not right: {near}."
+        return "values", (
+            f"`{output.name}` is not the right {word}. Begin again from here: "
+            f"{question.next_step}"
+        )
+    numbers = all(
+        isinstance(x, np.ndarray | int | float) and not isinstance(x, bool)
+        for x in (mine[0].got, mine[0].right)
+    )
+    where = inputs_of(question, mine[0].args)
+    if not numbers:
+        came, due = (f"{x!r}"[:60] for x in (mine[0].got, mine[0].right))
+        return "values", f"`{output.name}` is {came}, expected {due}{where}."
+    got, right = np.asarray(mine[0].got, float), np.asarray(mine[0].right, float)
+    how = {relation(x.got, x.right) for x in mine}
+    said = f"`{output.name}` {how.pop()}; " if len(how) == 1 and "" not in how else ""
+    close = np.isclose(
+        got, right, question.tolerance, question.tolerance / 10, equal_nan=True
+    )
+    index = tuple(int(n) for n in np.argwhere(~close)[0]) if not close.all() else ()
+    share = f", {int((~close).sum())} of {close.size} entries differ" * (close.size > 1)
+    first = entry(index, output, right.ndim)
+    return "values", (
+        f"{said}{first} is {got[index]:.5g}, expected {right[index]:.5g}{where}{share}."
+    )
