@@ -69,7 +69,10 @@ def _require_labels(labels: Sequence[str] | None, count: int, name: str) -> None
 def _cells(ax: Axes, colours: np.ndarray) -> None:
     """Draw RGBA cells, first row on top: vectors while few, an image when many."""
     rows, columns = colours.shape[:2]
-    if rows * columns <= 1024:
+    if not rows * columns:  # a translator may write nothing at all
+        ax.text(0, 0, "nothing to show", ha="center", va="center", c=COLOURS["muted"])
+        ax.set(xlim=(-1, 1), ylim=(-1, 1))
+    elif rows * columns <= 1024:
         ax.pcolormesh(
             np.arange(columns + 1) - 0.5, np.arange(rows + 1) - 0.5, colours, lw=0
         )
@@ -101,7 +104,7 @@ def _ticks(ax: Axes, rows: Sequence[str] | None, columns: Sequence[str] | None) 
 
 def _height(rows: int, columns: int) -> float:
     """Inches for square cells in the figure's width, none of them huge."""
-    return 1.4 + min(4.2 * min(rows / columns, 1.4), 0.75 * rows)
+    return 1.4 + min(4.2 * min(rows / max(columns, 1), 1.4), 0.75 * rows)
 
 
 def _numbers(ax: Axes, array: np.ndarray, strength: np.ndarray, digits: int) -> None:
@@ -154,7 +157,7 @@ def plot_attention(
     colours = np.tile(to_rgba(COLOURS["blue"]), (*array.shape, 1))
     colours[..., 3] = array.clip(0, 1)
     _cells(ax, colours)
-    _ticks(ax, query_labels, key_labels)
+    _ticks(ax, query_labels, key_labels if array.size else [])
     if annotate:
         _numbers(ax, array, colours[..., 3], digits=2)
     return _finish(ax, title, "key", "query", legend=False)

@@ -341,3 +341,8 @@ def test_words_that_run_over_the_edge_make_the_figure_wider():
         for ax in (short, long)
     ]
     assert widths[1] > 1.3 * widths[0]
+
+
+def test_weights_of_no_query_are_drawn_as_nothing():
+    ax = plots.plot_attention(np.zeros((0, 3)), [], ["the", "dog", "."], title="Empty")
+    assert "nothing to show" in figures._svg(ax.figure, "f")
