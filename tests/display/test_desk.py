@@ -38,7 +38,7 @@ WRONG = {
     ),
 }
 THE_END = "the last cell has run"
-# Looked for now and then: a test that looks all the time leaves the page none to run in.
+# Looked for now and then: looking all the time would leave the page none to run in.
 COUNT_BARS = """
 window.bars = 0;
 setInterval(() => {

@@ -1,4 +1,4 @@
-"""A network that learns in the page: two questions about every card, one head or more."""
+"""A network that learns in the page: two questions about every card."""
 
 from __future__ import annotations
 
