@@ -562,6 +562,28 @@ def test_the_page_counts_as_pytorch_does(page, weights, sources):
 
 
 @pytest.mark.browser
+def test_the_game_tests_every_switch_and_keeps_the_best(page):
+    type_in(page, "the dog sees the cat .")
+    page.locator("#live [data-control=game]").click()
+    score = re.compile(r"Game: (\d+) heads on, (\d+) of 50 right")
+    for heads_on, press in ((24, False), (23, True)):
+        if press:
+            page.locator('#live [data-key="switch-encoder-0-1"]').click()
+        page.get_by_text(f"Game: {heads_on} heads on").wait_for(timeout=60_000)
+        found = score.search(says(page))
+        if int(found[2]) >= 40:
+            assert f"Your best: {found[1]} heads." in says(page)
+        else:
+            assert ", and 40 are needed." in says(page)
+    page.locator("#live [data-control=scale]").click()
+    assert "Game: switch heads only" in says(page)
+    page.locator("#live [data-control=scale]").click()
+    page.locator('#live [data-key="switch-encoder-0-1"]').click()
+    page.locator("#live [data-control=game]").click()
+    assert "Game" not in says(page)
+
+
+@pytest.mark.browser
 def test_without_its_positions_two_orders_have_one_translation(page):
     type_in(page, "she sleeps .")  # another one: what comes is new
     page.locator("#live [data-control=source]").click()

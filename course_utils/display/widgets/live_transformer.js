@@ -199,6 +199,15 @@ if (state.test !== state.testSeen) {
   state.testSeen = state.test;
   load(() => test(kept.tests[wholeKey] ? testKey : wholeKey));
 }
+// The game: the fewest heads with which enough sentences still come out right, tested at
+// every switch. Only heads count, so the rest has to be as it was trained.
+const goal = Math.ceil(0.8 * data.tested.length), headsOn = everyHead.length - state.off.length;
+const fair = !state.source && !state.target && !state.scale;
+if (state.game && kept.model && fair && !kept.tests[testKey]) test(testKey);
+const played = kept.tests[testKey];
+if (state.game && fair && played && played.done === data.tested.length && played.right >= goal) {
+  kept.best = Math.min(kept.best || Infinity, headsOn);
+}
 const unloaded = !changed && askedFor === data.stillOf ? data.still : null;
 const result = kept.shown = kept.model ? run(changes) : unloaded;
 const uncut = result && (changed ? run({ off: [] }) : result);
@@ -435,8 +444,12 @@ const missing = [
 const left = missing ? ` Left out: ${missing}.` : "";
 const known = `I know ${[...kept.ids.keys()].filter((word) => /^\w/.test(word)).length
   } words, the owner's ’s, the comma and the full stop`;
-const tests = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length
-  ? ` Test: ${count(testKey)}.` : "";
+const finished = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length;
+const game = !state.game ? "" : !fair ? " Game: switch heads only; positions and scale stay."
+  : !finished ? " Game: testing." : ` Game: ${headsOn} heads on, ${count(testKey)}${
+    kept.tests[testKey].right < goal ? `, and ${goal} are needed` : ""}.${
+    kept.best ? ` Your best: ${kept.best} heads.` : ""}`;
+const tests = state.game ? game : finished ? ` Test: ${count(testKey)}.` : "";
 const stays = "The last translation stays.";
 if (state.failed) ui.say("The model's file did not arrive; press Play to try again.");
 else if (!typed.length) ui.say(`Type an English sentence. ${known}; the words `

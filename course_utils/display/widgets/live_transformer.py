@@ -166,6 +166,7 @@ def live_transformer(
         "ablations": ABLATIONS,
         "means": means(packed, vocabularies, seen[:MEANS_OF]),
     }
+    goal = -(-4 * len(tested) // 5)  # as in the script
     made = widget(
         name,
         "A transformer in this page: type, translate, take it apart",
@@ -181,6 +182,7 @@ def live_transformer(
             toggle("target", "no positions in the translation"),
             toggle("scale", "no scale"),
             button("test", f"Test on {len(tested)} sentences"),
+            toggle("game", f"game: fewest heads, {goal} of {len(tested)} right"),
         ],
         data=data,
         script=f"{model_in_page()}\n{script_of(__name__)}",
