@@ -51,6 +51,11 @@ def hidden(identifier: str, answer: Any, by: Any = None) -> str:
     return programs.what_is_hidden(question, cases, made, "secret", by)
 
 
+def test_a_method_that_pytorch_writes_in_python_replays():
+    program = record(lambda x: x.unflatten(-1, (2, 2)), (np.ones((3, 4)),))
+    assert Here().ask(program, (np.ones((3, 4)),)).shape == (3, 2, 2)
+
+
 # Their solutions branch on the data, or take it out of PyTorch.
 NOT_REPLAYED = {"07.3"}
 

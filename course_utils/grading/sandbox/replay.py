@@ -161,7 +161,9 @@ def function_of(name: Any) -> Any:
     found: Any = torch
     for part in name.split(".")[1:]:
         found = getattr(found, part)
-    if name.removeprefix("torch.") not in FACTORIES and found not in OPERATIONS:
+    method = re.fullmatch(r"torch\.Tensor\.[a-z]\w*", name)
+    factory = name.removeprefix("torch.") in FACTORIES
+    if not (method or factory or found in OPERATIONS):
         raise ValueError("not an operation on tensors")
     return found
 
