@@ -11,6 +11,7 @@ import ast
 import inspect
 import linecache
 import os
+import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -69,10 +70,11 @@ def event_loop() -> Any:
             self._ends = os.pipe()
             for end in self._ends:
                 os.set_blocking(end, False)
-            self.add_reader(self._ends[0], lambda: os.read(self._ends[0], 4096))
+            read, _ = self._ends
+            self._add_reader(read, os.read, read, 4096)  # type: ignore[attr-defined]
 
         def _close_self_pipe(self) -> None:
-            self.remove_reader(self._ends[0])
+            self._remove_reader(self._ends[0])  # type: ignore[attr-defined]
             for end in self._ends:
                 os.close(end)
 
@@ -83,6 +85,24 @@ def event_loop() -> Any:
     loop = Loop()
     asyncio.set_event_loop(loop)
     return loop
+
+
+class Silence:
+    """Whatever else a library asks of the shell: it is there, and does nothing."""
+
+    def __getattr__(self, name: str) -> Silence:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self
+
+    def __call__(self, *_: Any, **__: Any) -> None:
+        return None
+
+    def __contains__(self, _: object) -> bool:
+        return False
+
+    def __bool__(self) -> bool:
+        return False
 
 
 class Shell:
@@ -128,11 +148,8 @@ class Shell:
     def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
         """Run what a magic of one line only measures; pass over the others."""
         code = line.strip()
-        if name == "timeit":  # its options come first
-            words = code.split(" ")
-            while words and words[0].startswith("-"):
-                words.pop(0)
-            code = " ".join(words)
+        if name in ("timeit", "time", "prun"):  # options come first
+            code = re.sub(r"^(?:-[a-zA-Z]+\s*\d*\s+)*", "", code)
         if name in RUNS_CODE:
             self._run_inside(code)
         elif name not in SILENT:
@@ -162,7 +179,7 @@ class Shell:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        return lambda *_, **__: None
+        return Silence()
 
 
 def offer(shell: Shell) -> None:
