@@ -45,13 +45,13 @@ def simpler(question: Question, args: Args) -> Iterator[Simple]:
         if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
             yield f"{called} is True everywhere", with_one(args, i, np.ones_like(x))
         elif isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 1:
-            for number in (0, 1):
+            for number in (1, 0):
                 level = np.full_like(x, number)
                 yield f"{called} is all {number}", with_one(args, i, level)
         elif isinstance(x, float):
-            for number in (0.0, 1.0):
+            for number in (1.0, 0.0):
                 yield f"{called} is {number:g}", with_one(args, i, number)
-        elif isinstance(x, int) and not isinstance(x, bool) and x > 1:
+        elif name == "n_heads" and x > 1:
             yield f"{called} is 1", with_one(args, i, 1)
     row = one_row(args)
     has_batch = any("batch" in (x.axes or "") for x in question.outputs)

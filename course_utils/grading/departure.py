@@ -64,12 +64,14 @@ class Path:
 
     def counterpart(self, step: Step) -> tuple[int, str]:
         """The solution's quantity that equals this one, or -1, and how it does."""
+        turned = -1
         if telling(step.value):
             for i in reversed(range(len(self.theirs))):
                 how = alike(step.value, self.theirs[i].value)
-                if how:
+                if how == "equal":
                     return i, how
-        return -1, ""
+                turned = i if how and turned < 0 else turned
+        return (turned, "turned") if turned >= 0 else (-1, "")
 
     def find(self, steps: Sequence[Step], value: Any) -> int:
         """The last step that gave a value, or -1."""
@@ -177,7 +179,9 @@ def located(
     first = next((i for i in sources if path.given(i)), sources[0])
     if spoiled:
         last = mine[spoiled[-1]]
-        where = "in the same line" if lines == [last.line] else line(mine[first])
+        after = next((i for i in wrong if i > spoiled[-1]), wrong[-1])
+        same_line = mine[after].line == last.line
+        where = "in the same line" if same_line else line(mine[after])
         return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
     missing = path.missing(output, name, first)
     never = f"; `{missing}` never appears" if missing else ""

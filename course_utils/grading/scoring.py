@@ -143,22 +143,26 @@ def part_is_right(
 ) -> bool:
     """Tell whether every case of a part came out right, its arguments unharmed.
 
-    `harmless` forgives a changed argument, `any_steps` a loop.
+    `harmless` forgives a changed argument, `any_steps` a loop. Where only the steps are
+    to be counted, a case that is wrong costs its points elsewhere.
     """
     steps: dict[tuple[int, ...], set[int]] = {}  # by the numbers of axes
     counted = outputs_counted(question, part)
     for case, expected, record in zip(cases, right, records):
         if case.part is not part:
             continue
-        if record.failure or (record.mutated and not harmless):
-            return False
-        if explain_form(question, record.value, expected.value, counted):
-            return False
-        if not accepted(question, part, case.args, record.value, expected.value):
+        fails = record.failure or (record.mutated and not harmless)
+        if (
+            fails
+            or explain_form(question, record.value, expected.value, counted)
+            or not accepted(question, part, case.args, record.value, expected.value)
+        ):
+            if part.constant_steps:
+                continue
             return False
         axes = tuple(np.ndim(x) for x in case.args if isinstance(x, np.ndarray))
         steps.setdefault(axes, set()).add(record.steps)
-    no_loop = all(len(found) == 1 for found in steps.values())
+    no_loop = bool(steps) and all(len(found) == 1 for found in steps.values())
     return any_steps or not part.constant_steps or no_loop
 
 
@@ -416,7 +420,7 @@ def diagnose(
         if failure:
             return kind, explain_failure(failure, question)
     used = not_allowed(question, records)
-    if used:
+    if used and len(failures) < len(records):
         return explain_use(question, used[0])
     mutated = next((r.mutated[0] for r in records if r.mutated), None)
     harm = (

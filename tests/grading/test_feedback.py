@@ -395,7 +395,9 @@ def test_figures_of_later_calls_are_closed():
 
 def test_progress_says_how_to_begin_to_go_on_and_what_comes_after():
     rows = [("06.1", "Attention", 0, 4)]
-    assert "next: 06.1 Attention: write the body" in progress_text("06", rows)
+    said = progress_text("06", rows)
+    assert "next: 06.1 Attention (easy, 8 minutes): write the body" in said
+    assert "About 8 minutes are left in this chapter." in said
     rows = [("06.1", "Attention", 3, 4)]
     assert "its check says what is missing" in progress_text("06", rows)
     rows = [("06.1", "Attention", 4, 4)]

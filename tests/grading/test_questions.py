@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from course_utils.grading.answer_runner import Record
-from course_utils.grading.checks import PUBLIC_SEED, grade_answer
+from course_utils.grading.checks import PUBLIC_SEED, grade_answer, variant
 from course_utils.grading.questions import EXERCISES, find_question, load_files
 from course_utils.grading.scoring import expectations, find_sign, judge, part_is_right
+from tools.notebooks.io import read
+
+ROOT = Path(__file__).parents[2]
 
 SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
 FILES = {file.QUESTION.id: file for name in EXERCISES for file in load_files(name)}
@@ -235,3 +240,58 @@ def test_the_judge_wants_one_record_per_case():
     _, right = expectations(question, 0)
     with pytest.raises(ValueError, match="cases, got 1 records"):
         judge(question, 0, right[:1])
+
+
+# ------------------------------------------------------------------------ experiments
+
+EXPERIMENTS = {name: file for name, file in FILES.items() if file.QUESTION.variants}
+
+
+def without_types(function):
+    """The code of a function as the exercise shows it."""
+    _, body = inspect.getsource(function).split(":\n", 1)
+    arguments = ", ".join(inspect.signature(function).parameters)
+    return f"def {function.__name__}({arguments}):\n{body}".strip()
+
+
+@pytest.mark.parametrize("identifier", EXPERIMENTS)
+def test_an_experiment_hands_out_the_code_that_made_its_numbers(identifier):
+    shown = ROOT / "solutions" / f"{EXERCISES[identifier[:2]]}.ipynb"
+    cells = [cell.source for cell in read(shown).cells if cell.cell_type == "code"]
+    code = without_types(EXPERIMENTS[identifier].RUN)
+    assert any(cell.startswith(code) for cell in cells)
+
+
+@pytest.mark.parametrize("identifier", EXPERIMENTS)
+def test_a_run_gives_the_number_of_the_table(identifier):
+    """Of one variant, the quickest to check by hand; a name that draws it gets it."""
+    file, setting = EXPERIMENTS[identifier], variant(identifier, "Grace Hopper")
+    start = time.perf_counter()
+    number = file.RUN(**setting)
+    assert time.perf_counter() - start < 60
+    result = grade_answer(identifier, lambda: ("grace  hopper", number, "?"))
+    assert ("the number", 2, 2) in result.parts
+
+
+@pytest.mark.parametrize("identifier", EXPERIMENTS)
+def test_names_draw_different_variants(identifier):
+    drawn = [variant(identifier, f"learner {n}") for n in range(60)]
+    count = len(EXPERIMENTS[identifier].QUESTION.variants)
+    assert len({str(setting) for setting in drawn}) > count / 2
+
+
+def test_a_variant_needs_a_name_and_an_experiment():
+    with pytest.raises(ValueError, match="needs your name"):
+        variant("05.6", " your name")
+    with pytest.raises(ValueError, match=r"question 06.1 is no experiment"):
+        variant("06.1", "Ada")
+
+
+def test_every_chapter_but_one_has_an_experiment_and_levels_are_words():
+    levels = {name: {q.difficulty for q in chapter} for name, chapter in by_chapter()}
+    assert all(found <= {"easy", "medium", "hard"} for found in levels.values())
+    assert {"06", *(name[:2] for name in EXPERIMENTS)} == set(EXERCISES)
+
+
+def by_chapter():
+    return [(name, [f.QUESTION for f in load_files(name)]) for name in EXERCISES]

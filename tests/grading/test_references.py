@@ -140,14 +140,13 @@ def test_the_bias_of_08_5_is_the_chapters_class():
 
 def encodings(n, d, heads):
     """What each encoding adds to n tokens, and what it tells the attention."""
-    from_middle = (torch.arange(n) - (n - 1) / 2).abs()
-    angles = from_middle[:, None] * 10000.0 ** (-torch.arange(0, d, 2) / d)
-    middle = torch.stack([angles.sin(), angles.cos()], -1).flatten(-2)
+    distance = (torch.arange(n)[:, None] - torch.arange(n)).abs()
+    even = torch.randn(heads, n, generator=generator(6))[:, distance]
     return {
         "none": (0.0, {}),
         "same_vector": (torch.randn(d, generator=generator(5)), {}),
         "sinusoidal": (sinusoidal(n, d), {}),
-        "from_the_middle": (middle, {}),
+        "even_bias": (0.0, {"bias": even}),
         "bias_at_the_start": (0.0, {"bias": RelativeBias(heads, 4)(n)}),
         "alibi": (0.0, {"bias": alibi(heads, n)}),
         "symmetric_alibi": (0.0, {"bias": alibi(heads, n, symmetric=True)}),
@@ -275,7 +274,9 @@ def test_the_layers_of_11_6_notice_what_the_answer_says():
 
     layers = {
         "layer_norm": normed,
-        "batch_norm": lambda x: (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True),
+        "sentence_norm": lambda x: (
+            (x - x.mean(1, keepdim=True)) / x.std(1, keepdim=True)
+        ),
         "feed_forward": think,
         "residual_feed_forward": lambda x: x + think(normed(x)),
         "self_attention": lambda x: attend(x)[0],

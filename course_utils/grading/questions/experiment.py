@@ -25,6 +25,7 @@ def index_of(name: str, count: int) -> int:
 
 
 def is_near(got: Any, due: float, tolerance: float) -> bool:
+    """Whether a number is what came out, but for rounding."""
     return abs(float(got) - due) <= tolerance
 
 

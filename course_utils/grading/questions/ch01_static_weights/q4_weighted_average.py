@@ -60,6 +60,7 @@ QUESTION = Question(
     reference=weighted_average,
     difficulty="medium",
     minutes=10,
+    packaged=("weighted_average",),
     next_step="look up the scores, hide the padding, then the softmax over tokens.",
     parts=(
         Part("the weights", 1, draw_full, view=second),

@@ -60,15 +60,17 @@ QUESTION = Question(
         Part(
             "a batch",
             1,
-            lambda rng: [draw_tokens(rng, *b) for b in ((2,), (5,), (3, 2))],
-            constant_steps=True,
+            lambda rng: [draw_tokens(rng, 2), draw_tokens(rng, 3, 2)],
             only_failure_hint="right for one sentence, wrong when a batch axis stands "
             "in front: count axes from the end (-1, -2)",
         ),
         Part(
             "no loop",
             1,
-            lambda rng: [(normal(rng, n, 4),) for n in (2, 5, 9)],
+            lambda rng: [
+                *((normal(rng, n, 4),) for n in (2, 5, 9)),
+                *((normal(rng, b, 3, 4),) for b in (2, 5)),
+            ],
             constant_steps=True,
         ),
     ),

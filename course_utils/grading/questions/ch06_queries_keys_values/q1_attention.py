@@ -93,18 +93,20 @@ QUESTION = Question(
         Part(
             "batch and heads",
             1,
-            lambda rng: [draw_qkv(rng, *b) for b in ((2,), (5,), (2, 3))],
-            constant_steps=True,
+            lambda rng: [draw_qkv(rng, 2), draw_qkv(rng, 2, 3)],
             only_failure_hint="right for one sequence, wrong when batch and head axes "
             "stand in front: count axes from the end (-1, -2)",
         ),
         Part(
             "no loop",
             1,
-            lambda rng: [
-                (normal(rng, n, 4), normal(rng, m, 4), normal(rng, m, 6))
-                for n, m in ((2, 3), (9, 5), (5, 11))
-            ],
+            lambda rng: (
+                [
+                    (normal(rng, n, 4), normal(rng, m, 4), normal(rng, m, 6))
+                    for n, m in ((2, 3), (9, 5), (5, 11))
+                ]
+                + [draw_qkv(rng, 2), draw_qkv(rng, 5)]
+            ),
             constant_steps=True,
         ),
     ),
