@@ -275,6 +275,14 @@ def test_lateness_costs_what_the_class_file_says(week):
     assert "17.9 of 21 points</strong> (20 found, -2.1 for 1 hours late)" in page
 
 
+def test_a_class_without_any_times_is_told_so_once(week):
+    about = week.write("class.toml", "[due]", "06 = 2026-11-20T23:59:00+01:00")
+    for i in range(3):
+        week.hand_in(f"s{i}", 10)
+    assert "06: no submission has a timestamp.txt" in week.grade("--class", about)
+    assert {row["flags"] for row in week.table()} == {""}
+
+
 HEAD = "student,exercise,question,points,reason"
 
 

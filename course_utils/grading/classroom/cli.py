@@ -77,6 +77,8 @@ def grade(options: argparse.Namespace) -> None:
         pairs = [(submission, results[i]) for i, submission in enumerate(found)]
         rows, others = gradebook.make_rows(pairs, about, points)
         finish(options.out, rows, about)
+    for chapter in sorted(gradebook.untimed(rows, about)):
+        print(f"{chapter}: no submission has a timestamp.txt; lateness is not counted")
     if others:
         print(f"{others} corrections are of exercises that are not in {options.folder}")
 

@@ -23,6 +23,7 @@ from course_utils.grading.scoring import Result
 
 Row = dict[str, Any]
 MAX_FLAGS, MAX_FLAG = 40, 200
+NO_TIME = "no timestamp.txt, so lateness is not known"
 RESULT = {
     "key": str,
     "score": int,
@@ -114,7 +115,7 @@ def row_of(submission: Submission, result: Row, about: Class) -> Row:
     elif due and "Canvas calls it late" in flags:
         flags.append("how late is not known, so it cost nothing")
     elif due:
-        flags.append("no timestamp.txt, so lateness is not known")
+        flags.append(NO_TIME)
     return {
         **result,
         "student": person.name if person else submission.student,
@@ -220,11 +221,24 @@ def apply(correction: Correction, row: Row, where: str) -> None:
     row["corrections"].append({"change": change, "reason": correction.reason})
 
 
+def untimed(rows: list[Row], about: Class) -> set[str]:
+    """The exercises with a deadline of which no submission has a time."""
+    there, timed = set(), set()
+    for row in rows:
+        there.add(row["chapter"])
+        timed |= {row["chapter"]} if row["time"] else set()
+    return set(about.due) & there - timed
+
+
 def make_rows(
     pairs: list[tuple[Submission, Row]], about: Class, points: dict[str, int]
 ) -> tuple[list[Row], int]:
     """Make the whole class: rows by exercise and student, corrected."""
     rows = [row_of(*pair, about) for pair in pairs]
+    unknown = untimed(rows, about)
+    for row in rows:
+        if row["chapter"] in unknown:  # said once, not in every row
+            row["flags"] = [flag for flag in row["flags"] if flag != NO_TIME]
     refuse_doubles(rows, about)
     rows += missing_rows(rows, about, points)
     rows = [{**json.loads(json.dumps(row)), "correction": 0} for row in rows]
