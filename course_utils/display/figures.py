@@ -173,6 +173,11 @@ _LEFT_OUT = re.compile(
 )
 
 
+def _shorter_numbers(tag: re.Match[str]) -> str:
+    """Coordinates to two digits; the words between two tags stay as they are."""
+    return re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", tag[0])
+
+
 def _with_all_words(drawn: Figure) -> Any:
     """The figure's box in inches, made larger where words would run over its edge.
 
@@ -195,7 +200,7 @@ def _svg(drawn: Figure, prefix: str) -> str:
         box = _with_all_words(drawn)
         drawn.savefig(file, format="svg", metadata=nothing, bbox_inches=box)
     svg = _LEFT_OUT.sub("", file.getvalue())
-    svg = _words(re.sub(r"(scale\([^)]*\)|\d+\.\d\d)\d*", r"\g<1>", svg))
+    svg = _words(re.sub(r"<[^>]+>", _shorter_numbers, svg))
     svg = re.sub(rf'"{ON_SHADE}([a-z]+)[^"]*">\s*<text style="', _rim, svg)
     for name, colour in COLOURS.items():
         svg = re.sub(colour, f"var(--course-{name}, {colour})", svg, flags=re.I)

@@ -346,3 +346,11 @@ def test_words_that_run_over_the_edge_make_the_figure_wider():
 def test_weights_of_no_query_are_drawn_as_nothing():
     ax = plots.plot_attention(np.zeros((0, 3)), [], ["the", "dog", "."], title="Empty")
     assert "nothing to show" in figures._svg(ax.figure, "f")
+
+
+def test_small_numbers_on_an_axis_are_whole():
+    ax = plots.plot_lines([0, 1], {"a": [0, 1]}, title="Rates")
+    ax.set_xticks([0, 1], ["0.0005", "0.001"])
+    svg = figures._svg(ax.figure, "f")
+    assert "0.0005" in svg
+    assert re.search(r'd="M [\d. ]+\.\d{3}', svg) is None
