@@ -177,6 +177,16 @@ def called_by_learner(frame: FrameType | None) -> bool:
     return not (frame and frame.f_code.co_filename.startswith(QUESTIONS))
 
 
+def asks_variant(frame: FrameType | None) -> bool:
+    """Tell whether a learner's call of `variant` led here, which anybody may call."""
+    while frame:
+        code = frame.f_code
+        if code.co_name == "variant" and code.co_filename.startswith(GRADING):
+            return True
+        frame = frame.f_back
+    return False
+
+
 class Watch:
     """Count the learner's lines as they execute; note what should not be called.
 
@@ -222,7 +232,7 @@ class Watch:
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
         borrowed = self.learners and code.co_filename.startswith(QUESTIONS)
-        if borrowed and called_by_learner(frame.f_back):
+        if borrowed and called_by_learner(frame.f_back) and not asks_variant(frame):
             self.library.add(package_name(code))
         if is_own(code.co_filename):
             return self.count

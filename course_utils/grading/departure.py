@@ -201,9 +201,9 @@ def located(
             step = (
                 f"the {word(mine[first])} after it" if len(wrong) == 1 else "the rest"
             )
-            after = "" if len(lines) == 1 else " on"
+            on = "" if len(lines) == 1 else " on"
             there_on = f"look at {step} of that line"
-            there_on = f"look from there{after}" if after else there_on
+            there_on = f"look from there{on}" if on else there_on
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):
         return f"{there_on}: what it is made of before is right{never}."

@@ -1,3 +1,4 @@
+# mypy: disable-error-code="union-attr"
 """An experiment, its numbers and specimen answers.
 
 `arrives` is what the exercise hands out; NUMBERS holds what it returned.

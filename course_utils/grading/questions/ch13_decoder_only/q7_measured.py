@@ -1,3 +1,4 @@
+# mypy: disable-error-code="var-annotated"
 """An experiment, its numbers and specimen answers.
 
 `bits` is what the exercise hands out; NUMBERS holds what it returned.
