@@ -12,7 +12,6 @@ it, the questions, the seed or the limits have changed.
 from __future__ import annotations
 
 import argparse
-import fcntl
 import json
 import math
 import os
@@ -45,6 +44,8 @@ def results_file(out: Path) -> Path:
 @contextmanager
 def only_one(out: Path) -> Iterator[None]:
     """Refuse a second run into the same files at the same time."""
+    import fcntl  # not on Windows, where the sandbox is not either
+
     with results_file(out).open("a", encoding="utf-8") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
