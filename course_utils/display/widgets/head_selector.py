@@ -18,6 +18,29 @@ from course_utils.display.interactive import (
 from course_utils.display.plots import COLOURS
 
 
+def telling_card(layer: Mapping[str, np.ndarray], right: Any) -> int:
+    """Find the card on which the heads matter most: where to start.
+
+    It is the card that loses right answers to the most heads, each switched off alone;
+    where cards tie, the one whose right answers lose the most probability in all.
+    """
+    scores, wanted = layer["scores"], np.asarray(right)
+    whole = layer["constant"] + scores.sum(axis=0)
+    logits = np.stack(
+        [whole, *(whole - term for term in scores)]
+    )  # all on, then one off
+    logits -= logits.max(axis=-1, keepdims=True)
+    chances = np.exp(logits) / np.exp(logits).sum(axis=-1, keepdims=True)
+    index = np.broadcast_to(wanted.clip(min=0)[..., None], (*chances.shape[:-1], 1))
+    of_right = np.take_along_axis(chances, index, axis=-1)[..., 0]
+    correct = (chances.argmax(axis=-1) == wanted) & (wanted >= 0)
+    lost = (
+        (correct[0] & ~correct[1:]).any(axis=-1).sum(axis=0)
+    )  # how many heads, by card
+    fallen = np.where(correct[0], of_right[0] - of_right[1:], 0.0).sum(axis=(0, 2))
+    return max(range(len(wanted)), key=lambda card: (lost[card], fallen[card]))
+
+
 def head_selector(
     name: str,
     layers: Mapping[str, Mapping[str, Any]],
@@ -31,7 +54,8 @@ def head_selector(
     `cards` are (colour, letter). A layer has `weights` (head, query, key), `scores`
     (head, query, question, option), what each head adds to every answer's score, and
     `constant` (question, option); `right` (query, question) holds the right options,
-    below 0 where there is none. Used in chapter 10.
+    below 0 where there is none. It starts on a card where switching heads of the first
+    layer off costs right answers, if there is one (`telling_card`). Used in chapter 10.
     """
     if not layers:
         raise ValueError(f"widget {name!r} got no layers; give at least one.")
@@ -60,12 +84,13 @@ def head_selector(
             f"right has shape {np.shape(right)}, expected {(n, len(questions))}: one "
             "right option for each card and question."
         )
+    start = telling_card(next(iter(made.values())), right)
     return widget(
         name,
         "Who asks, and which heads may answer?",
         [
             select("layer", "Layer with", list(made)),
-            slider("card", "Card", list(range(1, n + 1)), value=min(5, n)),
+            slider("card", "Card", list(range(1, n + 1)), value=start + 1),
             button("all", "All heads on / off"),
         ],
         data={
