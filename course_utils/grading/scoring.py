@@ -146,7 +146,7 @@ def part_is_right(
     `harmless` forgives a changed argument, `any_steps` a loop. Where only the steps are
     to be counted, a case that is wrong costs its points elsewhere.
     """
-    steps: dict[tuple[int, ...], set[int]] = {}  # by the numbers of axes
+    steps: dict[tuple[int, ...], list[int]] = {}  # by the numbers of axes
     counted = outputs_counted(question, part)
     for case, expected, record in zip(cases, right, records):
         if case.part is not part:
@@ -161,8 +161,9 @@ def part_is_right(
                 continue
             return False
         axes = tuple(np.ndim(x) for x in case.args if isinstance(x, np.ndarray))
-        steps.setdefault(axes, set()).add(record.steps)
-    no_loop = bool(steps) and all(len(found) == 1 for found in steps.values())
+        steps.setdefault(axes, []).append(record.steps)
+    several = any(len(found) > 1 for found in steps.values())
+    no_loop = several and all(len(set(found)) == 1 for found in steps.values())
     return any_steps or not part.constant_steps or no_loop
 
 
