@@ -57,6 +57,12 @@ def test_a_length_shows_some_sentences_and_averages_all():
     assert data["examples"][1][0]["kept"] == [0, 1, 2, 3]
 
 
+@pytest.mark.parametrize(("start", "shown"), [(1, 3), (4, 4), (13, 4)])
+def test_the_slider_begins_at_the_length_nearest_to_start(start, shown):
+    made = length_slider(SENTENCES, FRENCH, FRENCH, trained_to=3, start=start)
+    assert f"<output>{shown}</output>" in made.html
+
+
 def test_a_model_that_says_nothing_is_shown_too():
     data = data_of(length_slider(SENTENCES, FRENCH, [[], [], []], trained_to=3))
     assert data["share"] == [0, 0]

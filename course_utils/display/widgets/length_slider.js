@@ -26,7 +26,7 @@ const left = 34, wide = ui.width - left - 12;
 const first = data.lengths[0], last = data.lengths[data.lengths.length - 1];
 const at = (length) => left + wide * (last > first ? (length - first) / (last - first) : 0);
 const up = (share) => bottom - high * share;
-ui.text(0, 12, "share of the words kept, on average",
+ui.text(0, 12, "share of the right tokens kept, on average",
   { fill: "muted" });
 [0, 0.5, 1].forEach((tick) => {
   ui.line(left, up(tick), left + wide, up(tick));
@@ -54,7 +54,7 @@ write(shown.said.length ? shown.said : ["(nothing)"], y, (i) => right.has(i)
   ? { fill: "green", weight: 650 } : { fill: "orange", line: "underline" });
 
 const there = `${kept.size} of ${shown.reference.length}`;
-ui.say(`${state.length} English words: ${there} French words are there, in the right order`
+ui.say(`${state.length} English tokens: ${there} French tokens are there, in the right order`
   + (kept.size === shown.reference.length && shown.said.length === kept.size
     ? "; nothing else is said." : `, among the ${shown.said.length} that the model says.`)
   + ` At this length ${Math.round(100 * data.share[place])} % are kept on average.`);

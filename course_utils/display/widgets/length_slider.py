@@ -42,11 +42,14 @@ def length_slider(
     trained_to: int,
     name: str = "length-slider",
     per_length: int = 3,
+    start: int = 13,
 ) -> Widget:
-    """Slide the sentence's length and see which words of it the decoder still says.
+    """Slide the source's length and see which words of the reference are still said.
 
-    The first `per_length` sentences of every source length are shown; the curve is the
-    mean share of words kept, over all of them. Used in chapter 02.
+    Lengths are in tokens, stops and commas included. The first `per_length` sentences
+    of every length are shown; the curve is the mean share of the reference's tokens
+    that are kept, over all sentences of that length. The slider begins at the length
+    nearest to `start`, where something is lost already. Used in chapter 02.
     """
     if not len(sources) == len(references) == len(translations):
         raise ValueError(
@@ -75,11 +78,12 @@ def length_slider(
                 }
             )
     lengths = sorted(shown)
+    nearest = min(lengths, key=lambda length: abs(length - start))
     return widget(
         name,
         "What is left of a sentence after it has been one vector",
         [
-            slider("length", "English words", lengths, value=lengths[0]),
+            slider("length", "English tokens", lengths, value=nearest),
             button("another", "Another sentence"),
         ],
         data={
@@ -90,7 +94,7 @@ def length_slider(
         },
         script=script_of(__name__),
         alt="An English sentence, its right French translation and what the model "
-        "said, for every length. Short sentences come through whole; the longer the "
-        "sentence, the smaller the share of its words that is still said.",
+        "said, for every length, below a curve of the share of the right words that "
+        "it still says, in the right order.",
         height=500,
     )
