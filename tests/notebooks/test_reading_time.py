@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 
 import pytest
@@ -15,12 +14,7 @@ from tools.notebooks.reading_time import minutes, timed
 from tools.notebooks.repo_links import stamped
 
 CHAPTERS = sorted((ROOT / "book").glob("[0-9][0-9]_*.ipynb"))
-SECOND_EDITION = {
-    "06",
-    "07",
-    "09",
-}  # chapters that were cut to a length one sitting can hold
-LONGEST = 55
+LONGEST = 55  # minutes that one sitting can hold
 
 
 def notebook(*cells: NotebookNode) -> NotebookNode:
@@ -61,13 +55,5 @@ def test_a_stale_time_is_found_and_mended_by_stamp(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_a_chapter_of_the_second_edition_can_be_read_in_one_sitting(path: Path) -> None:
-    length = minutes(read(path))
-    if path.stem[:2] in SECOND_EDITION:
-        assert length <= LONGEST
-    elif length > LONGEST:
-        warnings.warn(f"{path.stem}: {length:.0f} minutes to read", stacklevel=1)
-
-
-def test_the_chapters_of_the_second_edition_exist() -> None:
-    assert {path.stem[:2] for path in CHAPTERS} >= SECOND_EDITION
+def test_a_chapter_can_be_read_in_one_sitting(path: Path) -> None:
+    assert round(minutes(read(path))) <= LONGEST
