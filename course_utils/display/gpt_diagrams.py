@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import torch
-from matplotlib.axes import Axes
 from torch import Tensor
 
 from course_utils.display import plots
@@ -13,6 +13,9 @@ from course_utils.display.architecture import transformer
 from course_utils.display.drawing import Diagram, Drawing, require_toy
 from course_utils.display.svg import colour, path
 from course_utils.models.transformer import GPT, Transformer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 # What GPT lacks, in the picture of the transformer: left, top, right, bottom.
 ENCODER = (1.0, 200.0, 164.0, 599.0)
