@@ -102,9 +102,9 @@ def head_selector(
         },
         script=script_of(__name__),
         alt="A row of cards, one of which asks; for every head of the layer a row of "
-        "bars, its weight on each card, and a switch; below, how likely the layer "
-        "holds each letter for the two questions. With two heads, switching one off "
-        "spoils one of the questions and leaves the other; with eight heads most can "
-        "be switched off alone and nothing is lost.",
+        "bars, its weight on each card, and a switch; below, the probability of each "
+        "letter for the two questions. With two heads, switching one off spoils one of "
+        "the questions for most cards and leaves the other; with eight heads most can "
+        "be switched off alone and little or nothing is lost.",
         height=396,
     )
