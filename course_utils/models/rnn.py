@@ -335,7 +335,7 @@ class Seq2SeqAttention(nn.Module):
 class GRULanguageModel(nn.Module):
     """Predict the next token from a state that has read all before it.
 
-    h_t = GRU(x_t, h_{t-1}), logits_t = h_t W. Used in chapters 13 and 15.
+    h_t = GRU(x_t, h_{t-1}), logits_t = h_t W. Used in chapter 15.
     """
 
     def __init__(
