@@ -68,6 +68,7 @@ class Class:
     due: dict[str, datetime] = field(default_factory=dict)
     late: LatePolicy = LatePolicy()
     corrections: tuple[Correction, ...] = ()
+    files: tuple[Path, ...] = ()  # that it was read from: never to be written
 
 
 def read_class(path: Path | None) -> Class:
@@ -94,7 +95,9 @@ def read_class(path: Path | None) -> Class:
         read_chapter(name, path): read_time(time, name, path)
         for name, time in said.get("due", {}).items()
     }
-    return Class(roster, due, read_policy(said.get("late", {}), path), corrections)
+    files = [path, *(beside / said[x] for x in ("roster", "corrections") if x in said)]
+    policy = read_policy(said.get("late", {}), path)
+    return Class(roster, due, policy, corrections, tuple(files))
 
 
 def read_chapter(name: str, path: Path) -> str:

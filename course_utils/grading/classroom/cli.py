@@ -64,6 +64,7 @@ def grade(options: argparse.Namespace) -> None:
         raise ValueError(
             f"--out is {options.out}, among the submissions: choose another folder."
         )
+    refuse_overwriting(options.out, about)
     found = find_submissions(options.folder, options.exercise, options.skip_unknown)
     if not found:
         raise ValueError(
@@ -82,6 +83,18 @@ def grade(options: argparse.Namespace) -> None:
         print(f"{chapter}: no submission has a timestamp.txt; lateness is not counted")
     if others:
         print(f"{others} corrections are of exercises that are not in {options.folder}")
+
+
+def refuse_overwriting(out: Path, about: gradebook.Class) -> None:
+    """Refuse to write a table over a file that the class was read from."""
+    ends = (".csv", ".json", "_totals.csv", "_canvas.csv", ".results.jsonl")
+    ends += tuple(f"_moodle_{chapter}.csv" for chapter in EXERCISES)
+    written = {out.with_name(out.stem + end).resolve() for end in ends}
+    for path in about.files:
+        if path.resolve() in written:
+            raise ValueError(
+                f"--out is {out}, which would overwrite {path}: rename it."
+            )
 
 
 def blank_result(chapter: str, settings: engine.Settings) -> gradebook.Row:
@@ -174,6 +187,8 @@ def settings_of(options: argparse.Namespace) -> engine.Settings:
             f"--out is {options.out}, expected a name that ends in .csv: the other "
             "files get their names from it."
         )
+    if options.out.is_dir():
+        raise ValueError(f"--out is {options.out}, a folder: name a file in it.")
     if not options.out.parent.is_dir():
         raise ValueError(f"--out is {options.out}: there is no such folder.")
     return engine.Settings(

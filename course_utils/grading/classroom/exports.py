@@ -30,8 +30,8 @@ def as_csv(table: list[list[Any]], safe: bool = True) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     for line in table:
-        cells = [f"{x:g}" if isinstance(x, float) else x for x in line]
-        writer.writerow([safe_cell(cell) for cell in cells] if safe else cells)
+        cells = [safe_cell(cell) for cell in line] if safe else line
+        writer.writerow([f"{x:g}" if isinstance(x, float) else x for x in cells])
     return text.getvalue()
 
 

@@ -209,6 +209,11 @@ def apply(correction: Correction, row: Row, where: str) -> None:
     elif not question:
         row["correction"] += points
         change = f"{points:+g} points"
+    elif known and points > known["max_points"]:
+        raise ValueError(
+            f"{where} gives {points:g} points for {question}, which has "
+            f"{known['max_points']}; leave the question empty to add points."
+        )
     elif known:
         row["correction"] += points - known["points"]
         change = f"{question}: {points:g} instead of {known['points']}"

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def place(relative: Path, exercise_first: bool) -> Place:
     *folders, _ = relative.parts
     stem = relative.stem
     names = [*folders, stem]
-    for i, name in enumerate(names):
+    level = 2 if exercise_first else 1  # what lies deeper was named by the student
+    for i, name in enumerate(names[:level]):
         canvas = CANVAS.fullmatch(name) if name is stem else None
         found = canvas or MOODLE.fullmatch(name)
         if found:
@@ -110,7 +112,7 @@ def place(relative: Path, exercise_first: bool) -> Place:
         named = {chapter_in(name) for name in [*folders[1:], stem]}
         chapter = next(iter(named - {""}), "")
         student = folders[0] if folders else without_exercise(stem, chapter)
-        between = tuple(name for name in folders[1:] if not chapter_in(name))
+        between = tuple(takewhile(lambda name: not chapter_in(name), folders[1:]))
     version = version_of(stem)
     return Place(student, frozenset(named - {""}), "", False, version, between)
 
@@ -161,12 +163,17 @@ def exercises_come_first(folder: Path) -> bool:
     return bool(exercises)
 
 
-def handed_in(path: Path) -> tuple[datetime | None, tuple[str, ...]]:
+def handed_in(
+    folder: Path, path: Path, exercise_first: bool
+) -> tuple[datetime | None, tuple[str, ...]]:
     """Read the `timestamp.txt` that nbgrader writes beside a submission.
 
-    In what Canvas and Moodle give you, such a file is the student's own.
+    In a folder further down, and in what Canvas and Moodle give you, such a file is
+    the student's own.
     """
-    beside = path.with_name("timestamp.txt")
+    folders = path.relative_to(folder).parts[:-1]
+    own = exercise_first or any(map(exercise_folder, folders[1:2]))
+    beside = folder.joinpath(*folders[: 2 if own else 1], "timestamp.txt")
     if not beside.exists():
         return None, ()
     content = read_bytes(beside, 1000)
@@ -219,13 +226,18 @@ def find_submissions(
         else:
             which = chapter or next(iter(found.chapters), "")
             groups.setdefault((*whose, which), []).append((path, found))
-    for paths in groups.values():
+    for key, paths in list(groups.items()):
         if len(branches(paths)) > 1:
             both = " and ".join(map(shown_name, branches(paths)[:2]))
-            raise ValueError(
-                f"{shown_name(paths[0][1].student)} holds one exercise several times, "
-                f"in {both}: if these are students, give the folder that holds them."
-            )
+            reason = f"holds one exercise several times, in {both}"
+            if not skip_unknown:
+                raise ValueError(
+                    f"{shown_name(key[0])} {reason}: if these are students, give the "
+                    "folder that holds them; if not, --skip-unknown grades the rest."
+                )
+            whole = folder.joinpath(*paths[0][0].relative_to(folder).parts[: 1 + first])
+            unknown.setdefault((*key[:2], ""), []).append((whole, reason))
+            del groups[key]
     known = {(student, number) for student, number, _ in groups}
     extra = {key[:2]: paths for key, paths in unknown.items() if key[:2] in known}
     lost = {key: paths for key, paths in unknown.items() if key[:2] not in known}
@@ -246,7 +258,7 @@ def find_submissions(
         if found.late:
             flags.append("Canvas calls it late")
         own_folder = not found.number and chosen.parent != folder
-        time, more = handed_in(chosen) if own_folder else (None, ())
+        time, more = handed_in(folder, chosen, first) if own_folder else (None, ())
         flags += more
         shown = shown_name(key[0])
         made.append(Submission(shown, key[2], chosen, tuple(flags), "", key[1], time))

@@ -70,6 +70,8 @@ def write_source(solution: Path, out: Path) -> Path:
         made = as_source(notebook)
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{solution} is not a notebook: {error}.") from error
+    if not any("### BEGIN SOLUTION" in cell["source"] for cell in made["cells"]):
+        raise ValueError(f"{solution} is not a solution: give the one in solutions/.")
     path = out / solution.stem / solution.name
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, json.dumps(made, indent=1, ensure_ascii=False) + "\n")

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from os import write
 from time import process_time
-from typing import Any
+from typing import Any, TypeGuard
 
 from course_utils.grading.answer_runner import (
     Failure,
@@ -28,7 +28,7 @@ from course_utils.grading.answer_runner import (
     run,
 )
 from course_utils.grading.sandbox import replay
-from course_utils.grading.sandbox.notebook_shell import Shell, offer, parsed
+from course_utils.grading.sandbox.notebook_shell import RUNS_CODE, Shell, offer, parsed
 from course_utils.grading.sandbox.replay import record
 from course_utils.grading.sandbox.wire_format import decode, encode_record
 
@@ -53,12 +53,37 @@ def described(error: BaseException) -> str:
 def bound_names(tree: ast.Module) -> list[str]:
     """List the names that a cell's functions, classes and assignments bind."""
     names = []
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+    waiting: list[ast.AST] = list(tree.body)
+    for node in waiting:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             names.append(node.name)
         elif isinstance(node, ast.Assign):
-            names += [t.id for t in node.targets if isinstance(t, ast.Name)]
+            waiting += node.targets
+        elif isinstance(node, ast.AnnAssign | ast.NamedExpr):
+            waiting += [node.target] * (node.value is not None)
+        elif isinstance(node, ast.expr):
+            names += [x.id for x in ast.walk(node) if is_bound(x)]
+            waiting += measured_code(node)
+        elif isinstance(node, ast.stmt | ast.ExceptHandler | ast.match_case):
+            waiting += ast.iter_child_nodes(node)  # what stands inside `if` or `with`
     return names
+
+
+def measured_code(node: ast.expr) -> list[ast.stmt]:
+    """The statements that a magic such as `%%time` runs."""
+    with suppress(Exception):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(attr="run_cell_magic"),
+                args=[ast.Constant(name), _, ast.Constant(source)],
+            ) if name in RUNS_CODE:
+                return parsed(str(source)).body
+    return []
+
+
+def is_bound(node: ast.AST) -> TypeGuard[ast.Name]:
+    """Tell whether a piece of code is a name that gets a value."""
+    return isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
 
 
 @contextmanager

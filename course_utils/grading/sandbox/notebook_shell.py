@@ -114,7 +114,8 @@ class Shell:
         self._loop: Any = None
         self._cell = ""
         space["get_ipython"] = lambda: self
-        space["display"] = lambda *_, **__: None
+        for name in ("display", "help", "exit", "quit"):
+            space[name] = lambda *_, **__: None
         space["In"], space["Out"], space["_"] = [], {}, None
 
     def run(self, tree: ast.Module, source: str, name: str) -> None:
@@ -156,7 +157,17 @@ class Shell:
             self._say(f"%{name} is passed over")
 
     def run_cell_magic(self, name: str, line: str, cell: str) -> None:
-        """Run the cell that a magic only measures; pass over the others."""
+        """Run the cell that a magic only measures, or keep it as the file it asks for.
+
+        The others are passed over.
+        """
+        if name in ("writefile", "file") and line.split():
+            *options, place = line.split()
+            with open(place.strip("'\""), "a" if "-a" in options else "w") as file:
+                file.write(cell)
+            if os.getcwd() not in sys.path:  # for the next cell to import it
+                sys.path.append(os.getcwd())
+            return
         if name not in RUNS_CODE:
             self._say(f"%%{name} is passed over")
             return
