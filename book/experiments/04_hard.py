@@ -30,6 +30,7 @@ SETTINGS = {
 SMOKE = {"rates": [4e-3], "seeds": [0], "steps": 240}
 WAYS = ["soft", "straight-through", "Gumbel-softmax", "+ baseline", "REINFORCE"]
 DRAWS = 50
+NO_NOISE = 1e-12  # added to both variances: where none is left, the ratio is 1
 
 
 def points(settings):
@@ -140,8 +141,9 @@ def run(point):
         "steps_seen": history["evaluated"].tolist(),
         "curve": curves["test"],
     }
-    ratios = zip(noises["plain"], noises["baseline"])
-    return result | {"ratios": [round(a / max(b, 1e-12), 3) for a, b in ratios]}
+    pairs = zip(noises["plain"], noises["baseline"])
+    ratios = [round((a + NO_NOISE) / (b + NO_NOISE), 3) for a, b in pairs]
+    return result | {"ratios": ratios}
 
 
 def check(points):
@@ -155,4 +157,4 @@ def check(points):
     assert area("+ baseline").mean() > area("soft").mean() - 0.1  # hardly behind
     learned = [p for p in points if p["ratios"] and min(p["curve"][-3:]) > 0.98]
     assert min(p["ratios"][0] for p in learned) > 10  # before training
-    assert max(p["ratios"][-1] for p in learned) < 5  # after it
+    assert all(0.2 < p["ratios"][-1] < 5 for p in learned)  # after it
