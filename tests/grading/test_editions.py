@@ -9,7 +9,7 @@ import pytest
 
 from course_utils.checks import check, progress
 from course_utils.grading import editions
-from course_utils.grading.classroom.cli import extra_parts
+from course_utils.grading.classroom.extra_tests import extra_parts
 from course_utils.grading.questions import find_question
 
 OLD, NEW = "06.91", "06.1"
