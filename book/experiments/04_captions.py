@@ -8,7 +8,7 @@ captioners have one decoder:
     flat       all cells, squeezed into one vector of 64 numbers
     wide flat  the same with 128, and a decoder twice as wide
 
-"learn": 3,000 images, three learning rates, a curve on new images. "memorise": 250
+"learn": 3,000 images, six learning rates, a curve on new images. "memorise": 250
 images, with their own captions or with captions shuffled among them.
 """
 
@@ -26,7 +26,7 @@ from course_utils.training.loop import train
 KINDS = ["attention", "mean", "flat"]  # and "wide flat", to memorise
 MEMORISE = [("attention", False), ("wide flat", False), ("wide flat", True)]
 SETTINGS = {
-    "rates": [2e-3, 4e-3, 8e-3],
+    "rates": [2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2],
     "seeds": [0, 1],
     "steps": 200,
     "memory_seeds": [0, 1],
