@@ -9,7 +9,7 @@ import pytest
 
 from course_utils.checks import check, progress
 from course_utils.grading import editions
-from course_utils.grading.classroom.extra_tests import extra_parts
+from course_utils.grading.classroom.extra_tests import extra_parts, read_extra
 from course_utils.grading.questions import find_question
 
 OLD, NEW = "06.91", "06.1"
@@ -82,6 +82,13 @@ def test_an_answer_of_this_edition_replaces_one_of_an_earlier(capsys, renamed):
 
 
 def test_extra_tests_written_for_an_old_id_are_those_of_the_new(capsys, renamed):
-    (renamed / "more.py").write_text(f"PARTS = {{{OLD!r}: (1, 2), {NEW!r}: (3,)}}\n")
-    assert extra_parts(renamed) == {NEW: (1, 2, 3)}
+    chapter = "course_utils.grading.questions.ch06_queries_keys_values"
+    (renamed / "more.py").write_text(
+        f"from {chapter}.q1_attention import draw_qkv\n"
+        "from course_utils.grading.questions.model import Part\n"
+        "def draw(rng):\n    return [draw_qkv(rng)]\n"
+        f"PARTS = {{{OLD!r}: Part('old', 1, draw), {NEW!r}: Part('new', 1, draw)}}\n"
+    )
+    (parts,) = extra_parts(read_extra(renamed)).values()
+    assert [part.name for part in parts] == ["old", "new"]
     assert "is 06.1 in this one" in capsys.readouterr().out
