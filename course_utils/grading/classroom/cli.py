@@ -87,8 +87,8 @@ def grade(options: argparse.Namespace) -> None:
 
 def refuse_overwriting(out: Path, about: gradebook.Class) -> None:
     """Refuse to write a table over a file that the class was read from."""
-    ends = (".csv", ".json", "_totals.csv", "_canvas.csv", ".results.jsonl")
-    ends += tuple(f"_moodle_{chapter}.csv" for chapter in EXERCISES)
+    ends = [".csv", ".json", "_totals.csv", "_canvas.csv", ".results.jsonl"]
+    ends += [f"_moodle_{chapter}.csv" for chapter in EXERCISES]
     written = {out.with_name(out.stem + end).resolve() for end in ends}
     for path in about.files:
         if path.resolve() in written:
