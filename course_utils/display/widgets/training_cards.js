@@ -8,6 +8,7 @@ const received = (message) => {
   kept.losses = message.steps ? [...kept.losses, ...message.losses] : [];
   kept.curves.push({ at: message.steps, before: message.before, partner: message.partner });
   kept.now = message;
+  kept.pending = "";
   ui.set("steps", message.steps);
 };
 const begin = () => {
@@ -58,6 +59,7 @@ if (kept.key !== key || fresh) {
   kept.said = `${state.heads} head${state.heads > 1 ? "s" : ""}, rate ${state.rate}, seed ${
     state.seed}${state.scaled ? "" : ", no scale"}${state.positions ? "" : ", no positions"}${
     state.causal ? ", causal" : ""}`;
+  kept.pending = "Drawing new weights. ";
   kept.ask("start", settings);
   if (ui.root.closest(".bd-article") && kept.linked && kept.linked !== link) {
     try { history.replaceState(null, "", link); } catch { /* not allowed here */ }
@@ -67,11 +69,18 @@ if (kept.key !== key || fresh) {
 }
 const over = kept.now && kept.now.steps >= data.most;
 if (state.train !== kept.train) {
-  if (kept.train !== undefined) kept.ask(kept.now && kept.now.running ? "pause" : "run");
+  const running = kept.now && kept.now.running;
+  if (kept.train !== undefined) {
+    kept.pending = running ? "Stopping. " : "Training. ";
+    kept.ask(running ? "pause" : "run");
+  }
   kept.train = state.train;
 }
 if (state.step !== kept.step) {
-  if (kept.step !== undefined) kept.ask("step");
+  if (kept.step !== undefined) {
+    kept.pending = "Computing one step. ";
+    kept.ask("step");
+  }
   kept.step = state.step;
 }
 if (state.copy !== kept.copy) {
@@ -162,7 +171,7 @@ const recent = kept.losses.slice(-20);
 const loss = recent.reduce((sum, value) => sum + value, 0) / recent.length;
 const looks = weights.map((table, h) => `head ${h + 1} ${two(table[asker][asker - 1] ?? 0)
 } and ${two(table[asker][partner])}`).join(", ");
-ui.say(`${state.copied ? `${state.copied} ` : ""}${kept.said}: step ${steps} of ${data.most}${
+ui.say(`${kept.pending || ""}${state.copied ? `${state.copied} ` : ""}${kept.said}: step ${steps} of ${data.most}${
   over ? ", the last" : ""}${recent.length ? `, loss ${loss.toFixed(3)}` : ""}. Right on new rows: ${
   two(before)} about the card before, ${two(other)} about the partner, ${two(both)} about both (a `
   + `guess: 0.13, 0.13, 0.02). Card ${asker + 1} gives the card before and its partner: ${looks}.`);
