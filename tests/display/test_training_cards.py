@@ -192,21 +192,21 @@ def test_it_trains_pauses_steps_and_starts_again(
         page.add_init_script("delete window.Worker")
     page.goto(own_page.as_uri())
     wait_for(page, "step 0 of")
-    page.get_by_text("One step").click()
+    page.get_by_role("button", name="One step").click()
     wait_for(page, "step 1 of")
-    page.get_by_text("Train", exact=True).click()
-    page.get_by_text("Pause").wait_for()
+    page.get_by_role("button", name="Train", exact=True).click()
+    page.get_by_role("button", name="Pause").wait_for()
     page.wait_for_function(
         "() => Number(/step (\\d+)/.exec("
         "document.querySelector('.cw-says').textContent)[1]) > 5",
         timeout=120_000,
     )
-    page.get_by_text("Pause").click()
-    page.get_by_text("Train", exact=True).wait_for()
+    page.get_by_role("button", name="Pause").click()
+    page.get_by_role("button", name="Train", exact=True).wait_for()
     stopped = says(page)
     page.wait_for_timeout(500)
     assert says(page) == stopped
-    page.get_by_text("Start again").click()
+    page.get_by_role("button", name="Start again").click()
     wait_for(page, "step 0 of")
     assert faults == []
     page.close()
@@ -219,7 +219,7 @@ def test_a_switch_starts_anew_and_keeps_the_curve_before(
     page.goto(own_page.as_uri())
     wait_for(page, "step 0 of")
     for _ in range(3):
-        page.get_by_text("One step").click()
+        page.get_by_role("button", name="One step").click()
     wait_for(page, "step 3 of")
     page.locator("[data-control=heads]").focus()
     page.keyboard.press("ArrowRight")
