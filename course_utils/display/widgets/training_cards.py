@@ -72,7 +72,7 @@ def training_cards(name: str = "training") -> Widget:
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:6em}}"
-        f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}}}"
-        "</style>"
+        f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
+        f"#{name} .cw-says{{min-height:15em!important;overflow-wrap:anywhere}}}}</style>"
     )
     return Widget(css + made.html, made.alt)
