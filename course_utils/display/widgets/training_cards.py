@@ -73,6 +73,7 @@ def training_cards(name: str = "training") -> Widget:
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:6em}}"
         f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
-        f"#{name} .cw-says{{min-height:15em!important;overflow-wrap:anywhere}}}}</style>"
+        f"#{name} .cw-says{{min-height:15em!important;overflow-wrap:anywhere}}}}"
+        "</style>"
     )
     return Widget(css + made.html, made.alt)
