@@ -107,6 +107,19 @@ def test_what_was_renamed_answers_to_its_old_name(page, small_site):
     assert "location.hash" in moved  # the place in the page stays
 
 
+@slow
+def test_every_name_of_the_reference_is_a_heading_with_its_anchor(page):
+    headings = {
+        h.get_text().rstrip("#"): h.parent["id"] for h in page("book/api")("h2")
+    }
+    assert (
+        headings["SelfAttention"] == "course-utils-models-attention-class-selfattention"
+    )
+    source = (ROOT / "course_utils" / "models" / "attention.py").read_text("utf-8")
+    defined = re.findall(r"^(?:def|class) ([a-zA-Z]\w*)", source, re.M)
+    assert [name for name in defined if name not in headings] == []
+
+
 def test_the_theorems_of_each_chapter_are_numbered_in_order_and_those_named_exist():
     stated, named = [], set()
     for path in sorted((ROOT / "book").glob("*.ipynb")):

@@ -3,8 +3,8 @@
     ```{reference} course_utils.models.attention
     ```
 
-writes every public function and class of the module: its signature as code, its
-docstring as Markdown, and a link to the chapter that teaches it.
+writes a section for every public function and class of the module: its signature as
+code, its docstring as Markdown, and a link to the chapter that teaches it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -22,6 +22,7 @@ from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 Definition = ast.FunctionDef | ast.ClassDef
+Parent = TypeVar("Parent", bound=nodes.Element)
 WIDTH = 88  # columns of code that a page shows without scrolling
 
 
@@ -87,25 +88,24 @@ class Reference(SphinxDirective):
         self.env.note_dependency(str(source))
         text = source.read_text("utf-8")
         module = ast.parse(text)
-        lines = [*inspect.cleandoc(ast.get_docstring(module) or "").splitlines(), ""]
-        for node in public(module.body):
-            lines += self.entry(name, node, text.splitlines())
-        box = nodes.container()
-        self.state.nested_parse(StringList(lines, source=str(source)), 0, box)
-        return box.children
-
-    def entry(self, module: str, node: Definition, source: list[str]) -> list[str]:
-        """One definition as Markdown."""
-        text = ast.get_docstring(node) or ""
-        return [
-            f"({anchor(module, node)})=",
-            "```python",
-            *signature(node, source).splitlines(),
-            "```",
-            "",
-            *self.with_links(text).splitlines(),
-            "",
+        about = inspect.cleandoc(ast.get_docstring(module) or "").splitlines()
+        entries = [
+            self.entry(name, node, text.splitlines()) for node in public(module.body)
         ]
+        return [*self.parsed(about, nodes.container()).children, *entries]
+
+    def entry(self, module: str, node: Definition, source: list[str]) -> nodes.section:
+        """One definition: its name as a heading, its head as code, its docstring."""
+        section = nodes.section(ids=[anchor(module, node)])
+        section += nodes.title("", "", nodes.literal("", node.name))
+        code = ["```python", *signature(node, source).splitlines(), "```", ""]
+        text = self.with_links(ast.get_docstring(node) or "")
+        return self.parsed([*code, *text.splitlines()], section)
+
+    def parsed(self, lines: list[str], parent: Parent) -> Parent:
+        """Let the parser read lines of Markdown into a node."""
+        self.state.nested_parse(StringList(lines, source=self.arguments[0]), 0, parent)
+        return parent
 
     def with_links(self, text: str) -> str:
         """The docstring, each chapter that exists a link."""
