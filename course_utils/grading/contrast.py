@@ -60,11 +60,14 @@ def simpler(question: Question, args: Args) -> Iterator[Simple]:
 
 
 def says_something(value: Any) -> bool:
-    """Whether a right result is no accident: finite numbers, not all the same."""
+    """Whether a right result is no accident: finite, not all the same, not one-hot."""
     if isinstance(value, list):
         return any(says_something(x) for x in value)
     if isinstance(value, np.ndarray) and value.size > 1:
-        return bool(np.isfinite(value).all() and (value != value.flat[0]).any())
+        several = np.count_nonzero(value) > 1
+        return bool(
+            np.isfinite(value).all() and several and (value != value.flat[0]).any()
+        )
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
     return isinstance(value, float) and value not in (0.0, 1.0)

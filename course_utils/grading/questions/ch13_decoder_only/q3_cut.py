@@ -13,17 +13,33 @@ from course_utils.evaluation.decoding import keep_top_k, keep_top_p
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
-def cut(logits: Tensor, k: int, share: float) -> Tensor:
-    return of_p(torch.softmax(logits, dim=-1), k, share)
+def cut(logits: Tensor, k: int, share: float, temperature: float) -> Tensor:
+    p = of_p(torch.softmax(logits, dim=-1), k, share)
+    return p if temperature == 1 else heated(p, temperature)
 
 
 def of_p(p: Tensor, k: int, share: float) -> Tensor:
     return by_share(by_number(p, k), share)
 
 
-def from_logits(change: Any) -> Any:
+def heated(p: Tensor, temperature: float) -> Tensor:
+    """What a temperature makes of probabilities; zeros stay zeros."""
+    powers = p ** (1 / temperature)
+    return powers / powers.sum()
+
+
+def from_logits(change: Any, heat: Any = heated) -> Any:
     """A wrong way to cut that begins with the right probabilities."""
-    return lambda logits, k, share: change(torch.softmax(logits, dim=-1), k, share)
+
+    def wrong(logits: Tensor, k: int, share: float, temperature: float) -> Tensor:
+        p = change(torch.softmax(logits, dim=-1), k, share)
+        return p if temperature == 1 else heat(p, temperature)
+
+    return wrong
+
+
+def not_summed(p: Tensor, temperature: float) -> Tensor:
+    return p ** (1 / temperature)
 
 
 def by_number(p: Tensor, k: int) -> Tensor:
@@ -33,6 +49,8 @@ def by_number(p: Tensor, k: int) -> Tensor:
 
 def by_share(p: Tensor, share: float, extra: int = 0) -> Tensor:
     """Keep the fewest that reach the share, and `extra` more (or fewer)."""
+    if share == 1:  # a rounded sum may reach 1 before the last piece
+        return p
     ordered, order = p.sort(descending=True)
     before = ordered.cumsum(0) - ordered
     count = max(int((before < share).sum()) + extra, 1)
@@ -53,8 +71,8 @@ def told_by_share(wrong: Any) -> Any:
     """Compare where the share cuts: at 1, rounding decides what a slip does."""
 
     def fits(args: Args, value: Any) -> bool:
-        logits, k, share = args
-        expected = wrong(torch.as_tensor(logits), k, share).numpy()
+        logits, k, share, temperature = args
+        expected = wrong(torch.as_tensor(logits), k, share, temperature).numpy()
         return share == 1 or bool(np.allclose(value, expected, 1e-4, 1e-5))
 
     return fits
@@ -97,6 +115,12 @@ def last_not_divided(p: Tensor, k: int, share: float) -> Tensor:
     return torch.where(by_share(kept, share) > 0, kept, 0.0)
 
 
+def soft_again(change: Any, *args: Any) -> Tensor:
+    logits, k, share, temperature = args
+    p = change(torch.softmax(torch.as_tensor(logits), dim=-1), k, share)
+    return torch.where(p > 0, p / temperature, -torch.inf).softmax(-1)
+
+
 def places_lost(p: Tensor, k: int, share: float) -> Tensor:
     return of_p(p, k, share).sort(descending=True).values
 
@@ -116,12 +140,12 @@ def threshold(p: Tensor, k: int, share: float) -> Tensor:
     return kept / kept.sum().clamp(min=1e-9)
 
 
-def draw_distributions(k_cut: bool, p_cut: bool) -> Any:
+def draw_distributions(k_cut: bool, p_cut: bool, *temperatures: float) -> Any:
     """Draw distributions and knobs for which the usual slips all give other results."""
 
     def cases(rng: np.random.Generator) -> list[Args]:
         drawn: list[Args] = []
-        for n in (6, 7, 8):
+        for n, temperature in zip((6, 7, 8), temperatures or (1.0, 1.0, 1.0)):
             ordered = np.array([0.34, 0.24, 0.16, 0.11, 0.07, 0.05, 0.02, 0.01])[:n]
             ordered = ordered * (1 + 0.05 * rng.random(n))
             ordered = np.sort(ordered / ordered.sum())[::-1]
@@ -132,7 +156,8 @@ def draw_distributions(k_cut: bool, p_cut: bool) -> Any:
             limit = left[:2].sum() + 0.02 if n == 7 else left[:3].sum() - 0.02
             share = float(limit) if p_cut else 1.0
             logits = np.log(ordered[rng.permutation(n)]) + rng.random()
-            drawn.append((logits.astype(np.float32), k, round(share, 4)))
+            logits = logits.astype(np.float32)
+            drawn.append((logits, k, round(share, 4), temperature))
         return drawn
 
     return cases
@@ -140,9 +165,9 @@ def draw_distributions(k_cut: bool, p_cut: bool) -> Any:
 
 QUESTION = Question(
     id="13.3",
-    title="Top-k, then top-p",
+    title="Top-k, then top-p, then warmer",
     answer="cut",
-    arguments=("logits", "k", "share"),
+    arguments=("logits", "k", "share", "temperature"),
     outputs=(Output("p", "piece"),),
     reference=cut,
     difficulty="medium",
@@ -152,9 +177,49 @@ QUESTION = Question(
     parts=(
         Part("top-k alone", 1, draw_distributions(True, False)),
         Part("top-p alone", 1, draw_distributions(False, True)),
-        Part("one after the other", 2, draw_distributions(True, True)),
+        Part("one after the other", 1, draw_distributions(True, True)),
+        Part(
+            "temperature",
+            1,
+            draw_distributions(True, True, 2.5, 0.4, 1.7),
+            only_failure_hint="right at temperature 1: what is dropped must not depend "
+            "on the temperature, and what is left must",
+        ),
     ),
     mistakes=(
+        Mistake(
+            "temperature_first",
+            "the temperature acts before the share is counted, as in the chapter's "
+            "`sample`: then it changes how many pieces stay; here only what is left "
+            "is warmed",
+            lambda logits, k, share, temperature: cut(
+                logits / temperature, k, share, 1
+            ),
+        ),
+        Mistake(
+            "temperature_ignored",
+            "the temperature has no effect: dividing probabilities by it changes "
+            "nothing once they are divided by their sum; it divides logits",
+            lambda logits, k, share, temperature: cut(logits, k, share, 1),
+        ),
+        Mistake(
+            "temperature_inverted",
+            "a high temperature makes the distribution sharper here: it should make "
+            "it flatter",
+            lambda logits, k, share, temperature: cut(
+                logits, k, share, 1 / temperature
+            ),
+        ),
+        Mistake(
+            "probabilities_heated",
+            "a softmax is taken of probabilities: the temperature divides logits; with "
+            "probabilities it is a power",
+            lambda *args: soft_again(of_p, *args),
+            lambda args, value: any(
+                np.allclose(value, soft_again(change, *args).numpy(), 1e-4, 1e-5)
+                for change in (of_p, last_not_divided)
+            ),
+        ),
         Mistake(
             "places_lost",
             "the result is sorted: every piece has to keep its own place, or another "
@@ -164,7 +229,7 @@ QUESTION = Question(
         Mistake(
             "not_divided",
             "what is left does not sum to one: divide it by its sum",
-            from_logits(not_divided),
+            from_logits(not_divided, not_summed),
         ),
         Mistake(
             "one_too_few",
@@ -189,14 +254,15 @@ QUESTION = Question(
             "scores_returned",
             "scores come back, with −∞ for what was dropped: a last softmax turns them "
             "into the distribution that is drawn from",
-            lambda logits, k, share: torch.where(
-                cut(logits, k, share) > 0, logits, -torch.inf
+            lambda logits, k, share, temperature: torch.where(
+                cut(logits, k, share, 1) > 0, logits / temperature, -torch.inf
             ),
         ),
         Mistake(
             "last_not_divided",
             "after top-p the rest does not sum to one: divide by the sum again",
-            from_logits(last_not_divided),
+            from_logits(last_not_divided, not_summed),
+            lambda args, value: args[2] == 1 or abs(float(value.sum()) - 1) > 1e-3,
         ),
         Mistake(
             "not_sorted",
@@ -257,8 +323,8 @@ QUESTION = Question(
             "zeros_for_scores",
             "the dropped scores become 0, and e to the power of 0 is 1: they are still "
             "drawn; what is dropped has probability 0",
-            lambda logits, k, share: torch.where(
-                cut(logits, k, share) > 0, logits, 0.0
+            lambda logits, k, share, temperature: torch.where(
+                cut(logits, k, share, 1) > 0, logits / temperature, 0.0
             ).softmax(-1),
         ),
         Mistake(
@@ -278,7 +344,7 @@ QUESTION = Question(
 # ----------------------------------------------------------------------- specimens
 
 
-def sorted_in_python(logits, k, share, extra=0, divide=True):
+def cut_in_python(logits, k, share, extra=0, divide=True):
     p = torch.exp(logits) / torch.exp(logits).sum()
     ranked = sorted(range(len(p)), key=lambda i: -float(p[i]))[:k]
     total = sum(float(p[i]) for i in ranked)
@@ -296,14 +362,20 @@ def sorted_in_python(logits, k, share, extra=0, divide=True):
     )
 
 
+def sorted_in_python(logits, k, share, temperature, **options):
+    p = cut_in_python(logits, k, share, **options)
+    p = torch.tensor([x ** (1 / temperature) for x in p.tolist()])
+    return p / p.sum() if options.get("divide", True) else p
+
+
 def by_mask(keep_of, divide=(True, True), kth=torch.ge):
     """Cut with masks: keep_of(p, share) says what top-p keeps, place by place."""
 
-    def answer(logits, k, share):
+    def answer(logits, k, share, temperature):
         p = torch.softmax(logits, dim=0)
         p = p * kth(p, p.sort(descending=True).values[k - 1])
         p = p / p.sum() if divide[0] else p
-        p = p * keep_of(p, share)
+        p = (p * keep_of(p, share)) ** (1 / temperature)
         return p / p.sum() if divide[1] else p
 
     return answer
@@ -318,25 +390,42 @@ def reaching(p, share):
     return places_of(p, lambda ranked: ranked.cumsum(0) - ranked < share)
 
 
-def by_the_package(logits, k, share):
-    return torch.softmax(keep_top_p(keep_top_k(logits, k), share), dim=-1)
+def by_the_package(logits, k, share, temperature):
+    return torch.softmax(keep_top_p(keep_top_k(logits, k), share) / temperature, dim=-1)
 
 
-def whole_distribution(logits, k, share):
-    return torch.softmax(keep_top_k(keep_top_p(logits, share), k), dim=-1)
+def whole_distribution(logits, k, share, temperature):
+    return torch.softmax(keep_top_k(keep_top_p(logits, share), k) / temperature, dim=-1)
 
 
-RIGHT = [by_mask(reaching), sorted_in_python, by_the_package]
+def as_in_the_chapter(logits, k, share, temperature):
+    cut_off = keep_top_p(keep_top_k(logits / temperature, k), share)
+    return torch.softmax(cut_off, dim=-1)
+
+
+def between(logits, k, share, temperature):
+    return torch.softmax(keep_top_p(keep_top_k(logits, k) / temperature, share), dim=-1)
+
+
+RIGHT = [
+    by_mask(lambda p, s: reaching(p, s) | (s == 1)),
+    sorted_in_python,
+    by_the_package,
+]
 WRONG = [
+    ("temperature_first", as_in_the_chapter),
+    ("temperature_first", between),
+    ("temperature_ignored", lambda p, k, share, t: by_the_package(p, k, share, 1) / 1),
+    ("temperature_inverted", lambda p, k, share, t: by_the_package(p, k, share, 1 / t)),
     (
         "places_lost",
-        lambda p, k, share: by_the_package(p, k, share).sort(descending=True).values,
+        lambda *args: by_the_package(*args).sort(descending=True).values,
     ),
     ("not_divided", partial(sorted_in_python, divide=False)),
     ("one_too_few", partial(sorted_in_python, extra=-1)),
     ("one_too_many", partial(sorted_in_python, extra=1)),
-    ("k_ignored", lambda p, k, share: by_the_package(p, len(p), share)),
-    ("share_ignored", lambda p, k, share: by_the_package(p, k, 1.0)),
+    ("k_ignored", lambda p, k, share, t: by_the_package(p, len(p), share, t)),
+    ("share_ignored", lambda p, k, share, t: by_the_package(p, k, 1.0, t)),
     ("share_first", whole_distribution),
     ("kth_dropped", by_mask(reaching, kth=torch.gt)),
     ("share_first", by_mask(reaching, divide=(False, True))),
@@ -368,6 +457,6 @@ WRONG = [
     ),
     (
         "scores_returned",
-        lambda logits, k, share: keep_top_p(keep_top_k(logits, k), share),
+        lambda logits, k, share, t: keep_top_p(keep_top_k(logits, k), share) / t,
     ),
 ]

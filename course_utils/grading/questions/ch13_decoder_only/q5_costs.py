@@ -139,6 +139,21 @@ QUESTION = Question(
             norms=1,
         ),
         miscounted(
+            "twelve_squares",
+            "a block is more than its matrices, 12 d_model²: they have biases, and "
+            "there are two norms",
+            biases=False,
+            norms=0,
+        ),
+        miscounted(
+            "twelve_squares_alone",
+            "only matrices and tables are counted: the matrices of a block have "
+            "biases, and norms have a scale and a shift, the last one too",
+            biases=False,
+            norms=0,
+            last_norm=0,
+        ),
+        miscounted(
             "no_biases",
             "the matrices of attention and feed-forward layer have biases",
             biases=False,
@@ -194,7 +209,8 @@ QUESTION = Question(
         ),
         misstored(
             "keys_only",
-            "half of the cache is missing: each token leaves a key and a value",
+            "the cache has half of its bytes: a token leaves a key *and* a value in "
+            "each layer, and a float32 has four bytes; which of the two is it?",
             lambda right, *sizes: right / 2,
         ),
         misstored(
