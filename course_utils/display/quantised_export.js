@@ -1,9 +1,10 @@
 // The transformer of chapter 12 in plain JavaScript: the same equations, the same numbers.
 // A vector is a Float32Array, a sequence a list of vectors, a matrix a list of its rows.
-// `changes` says what is left out: { off: ["cross-1-3", …], source: true, target: true,
-// scale: true } leaves out a head, both sides' positions and the scale; {} leaves all in.
-// With { means: { "cross-1": […], … } } a head that is off returns its mean, not nothing.
-// watch(name, query, keys, values) is told what each head computes with.
+// `changes` says what is left out: { off: ["cross-1-3", …], source: true, target: true }
+// leaves out a head and both sides' positions; {} leaves all in. With { scale: 4 } all
+// scores are four times as large, with { means: { "cross-1": […], … } } a head that is off
+// returns its mean, not nothing. watch(name, query, keys, values) is told what each head
+// computes with, note(name, vectors) what each part of a block reads and returns.
 
 // a · b
 function dot(a, b) {
@@ -63,8 +64,8 @@ function attention(query, keys, values, layer, heads, changes) {
   const size = query.length / heads.length, context = new Float32Array(query.length);
   const weights = heads.map((name, h) => {
     const own = (x) => x.subarray(h * size, (h + 1) * size); // the features of head h
-    const asked = own(query), scale = changes.scale ? 1 : Math.sqrt(size);
-    const row = softmax(keys.map((key) => dot(asked, own(key)) / scale));
+    const asked = own(query), scale = (changes.scale ?? 1) / Math.sqrt(size);
+    const row = softmax(keys.map((key) => dot(asked, own(key)) * scale));
     if (changes.watch) changes.watch(name, asked, keys.map(own), values.map(own));
     if (changes.off && changes.off.includes(name)) {
       const means = changes.means && changes.means[name.slice(0, -2)];
@@ -76,7 +77,12 @@ function attention(query, keys, values, layer, heads, changes) {
     }));
     return row;
   });
-  return { output: linear(context, layer.output), weights };
+  return { output: linear(context, layer.output), weights, context };
+}
+
+// Tell who asked for it what a part of a block reads (x, then its norm) and returns.
+function note(changes, name, vectors) {
+  if (changes.note) changes.note(name, vectors);
 }
 
 // x + attention(norm(x)), then x + feed-forward(norm(x)): every token asks every token
@@ -86,12 +92,20 @@ function encoderBlock(stream, block, heads, changes) {
   const values = asking.map((x) => linear(x, block.attention.value));
   const found = asking.map((x) => attention(linear(x, block.attention.query), keys, values,
     block.attention, heads, changes));
-  const mixed = stream.map((x, i) => add(x, found[i].output));
+  asking.forEach((normed, i) => note(changes, heads[0].slice(0, -2),
+    { x: stream[i], normed, ...found[i] }));
   return {
-    stream: mixed.map((x) => add(x, feedForward(
-      layerNorm(x, block.around_feed_forward.norm), block.feed_forward))),
+    stream: stream.map((x, i) => think(add(x, found[i].output), block, heads, changes)),
     weights: found.map((row) => row.weights), // [query][head][key]
   };
+}
+
+// x + feed-forward(norm(x)), each token alone: the second half of every block
+function think(x, block, heads, changes) {
+  const normed = layerNorm(x, block.around_feed_forward.norm);
+  const output = feedForward(normed, block.feed_forward);
+  note(changes, `${heads[0].slice(0, -2)}-ff`, { x, normed, output });
+  return add(x, output);
 }
 
 // The new token looks back at what is written, across at the source, and thinks. Its own
@@ -102,14 +116,13 @@ function decoderBlock(x, block, kept, memory, heads, changes) {
   kept.values.push(linear(asking, block.attention.value));
   const back = attention(linear(asking, block.attention.query), kept.keys, kept.values,
     block.attention, heads.decoder, changes);
+  note(changes, heads.decoder[0].slice(0, -2), { x, normed: asking, ...back });
   x = add(x, back.output);
-  const query = linear(layerNorm(x, block.around_cross_attention.norm),
-    block.cross_attention.query);
-  const across = attention(query, memory.keys, memory.values, block.cross_attention,
-    heads.cross, changes);
-  x = add(x, across.output);
-  x = add(x, feedForward(layerNorm(x, block.around_feed_forward.norm),
-    block.feed_forward));
+  const normed = layerNorm(x, block.around_cross_attention.norm);
+  const across = attention(linear(normed, block.cross_attention.query), memory.keys,
+    memory.values, block.cross_attention, heads.cross, changes);
+  note(changes, heads.cross[0].slice(0, -2), { x, normed, ...across });
+  x = think(add(x, across.output), block, heads.decoder, changes);
   return { x, own: back.weights, cross: across.weights };
 }
 
@@ -127,7 +140,9 @@ function encode(model, tokens, changes) {
     stream = done.stream;
     return done.weights;
   });
-  return { memory: stream.map((x) => layerNorm(x, model.encoder.norm)), maps };
+  const memory = stream.map((x) => layerNorm(x, model.encoder.norm));
+  memory.forEach((normed, i) => note(changes, "encoder-norm", { x: stream[i], normed }));
+  return { memory, maps };
 }
 
 // Before the first word: each layer's keys and values of the source, and none yet of its own.
@@ -155,8 +170,9 @@ function step(model, token, state, changes) {
     own.push(done.own);
     cross.push(done.cross);
   });
-  x = layerNorm(x, model.decoder.norm);
-  return { logits: table.map((row) => dot(row, x)), own, cross };
+  const normed = layerNorm(x, model.decoder.norm);
+  note(changes, "decoder-norm", { x, normed });
+  return { logits: table.map((row) => dot(row, normed)), own, cross };
 }
 
 // Write one word after the other, each the most probable one, until the end is written.

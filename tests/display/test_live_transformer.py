@@ -60,7 +60,7 @@ def test_the_weights_stand_in_an_element_of_their_own():
     html = made().html
     (text,) = re.findall(r'data-weights="live">([^<]*)</script>', html)
     assert json.loads(text) == packed()
-    assert len(html) - len(text) < 120_000  # what a page weighs before they are loaded
+    assert len(html) - len(text) < 135_000  # what a page weighs before they are loaded
 
 
 def test_words_that_follow_are_those_that_did():
@@ -199,9 +199,9 @@ WITHOUT = {
     ),
     "positions of the source": ({"source": True}, {"no_positions": ["source"]}),
     "positions of the target": ({"target": True}, {"no_positions": ["target"]}),
-    "the scale": ({"scale": True}, {"no_scale": True}),
+    "the scale": ({"scale": 4}, {"no_scale": True}),  # times the root of d_k = 16
     "all of it": (
-        {"off": ["cross-0-1"], "source": True, "target": True, "scale": True},
+        {"off": ["cross-0-1"], "source": True, "target": True, "scale": 4},
         {
             "heads_off": [Head("cross", 0, 1)],
             "no_positions": ["source", "target"],
@@ -281,6 +281,98 @@ def test_the_chain_of_a_head_is_that_of_pytorch(page, weights, sources, kind):
             )
         blocked = [kind == "decoder" and j > row for j in range(len(keys))]
         assert found["masked"] == blocked
+
+
+def vectors(model: Transformer, source: list[int], begun: list[int], box: str):
+    """What a box of the diagram shows for every row, from hooks on PyTorch's layers."""
+    seen: dict[str, tuple[torch.Tensor, torch.Tensor]] = {}
+
+    def remember(name: str) -> Any:
+        return lambda layer, given, made: seen.update({name: (given[0][0], made[0])})
+
+    handles = [
+        layer.register_forward_hook(remember(name))
+        for name, layer in model.named_modules()
+        if isinstance(layer, torch.nn.Linear | torch.nn.LayerNorm)
+    ]
+    with torch.no_grad():
+        logits, _ = model(torch.tensor([source]), torch.tensor([begun]))
+    for handle in handles:
+        handle.remove()
+    if box == "logits":
+        return [seen["decoder.norm"][1], logits[0]]
+    stack = "encoder" if box.startswith("encoder") else "decoder"
+    if box.endswith("embedding"):
+        side, tokens = ("source", source) if stack == "encoder" else ("target", begun)
+        table = getattr(model, f"{side}_embedding").weight.detach()
+        word, place = table.shape[1] ** 0.5 * table[tokens], model.positions
+        return [word, place[: len(tokens)], word + place[: len(tokens)]]
+    if box.endswith("norm"):
+        return [*seen[f"{stack}.norm"]]
+    kind, layer, *rest = box.split("-")
+    part = "cross_attention" if kind == "cross" else "attention"
+    part = "feed_forward" if rest else part
+    path = f"{stack}.blocks.{layer}"
+    x, normed = seen[f"{path}.around_{part}.norm"]
+    middle, update = seen[f"{path}.{part}.{'narrow' if rest else 'output'}"]
+    return [x, normed, middle, update, x + update]
+
+
+@pytest.mark.browser
+def test_every_box_shows_the_vectors_of_pytorch(page, weights, sources):
+    """All boxes of the diagram, on five sentences, at another word each time."""
+    run = """([source, written, box, row]) => {
+      const { stages, model } = courseTransformer;
+      return stages(model, source, written, box, row, {}).map(([, x]) => Array.from(x));
+    }"""
+    page.locator("#live [data-key^=box-]").first.wait_for(state="attached")
+    keys = page.locator("#live [data-key^=box-]").evaluate_all(
+        "found => found.map((box) => box.dataset.key.slice(4))"
+    )
+    assert len(keys) == 2 + 2 + 1 + 2 * 2 + 2 * 3
+    for n, source in enumerate(sources[:5]):
+        begun = [1, 5 + n, 9, 7]
+        for box in keys:
+            row = n % 4
+            expected = [x[row] for x in vectors(weights, source, begun, box)]
+            found = page.evaluate(run, [source, begun[1:], box, row])
+            assert len(found) == len(expected)
+            for a, b in zip(found, expected):
+                a = torch.tensor(a, dtype=torch.float32)
+                torch.testing.assert_close(a, b, atol=2e-4, rtol=1e-5)
+
+
+@pytest.mark.browser
+def test_a_box_shows_its_equation_its_code_and_its_numbers(page):
+    type_in(page, "the dog sees the cat .")
+    page.locator('#live [data-key="box-encoder-1-ff"]').click()
+    assert "Encoder, layer 2: feed-forward, for “the”: x has length" in says(page)
+    page.locator('#live [data-key="source-1"]').click()
+    assert "for “dog”" in says(page)
+    details = page.locator("#live .cw-chain")
+    details.locator("summary").click()
+    details.locator("pre", has_text="hidden = torch.relu").wait_for()
+    assert len(details.locator("tbody tr").all()) == 5
+    page.locator('#live [data-key="box-logits"]').click()
+    first = details.locator("tbody tr").first.inner_text().split("\t")
+    best = re.search(r"with probability (\d\.\d+)", says(page))[1]
+    assert float(first[2]) == pytest.approx(float(best), abs=2e-3)
+    page.locator('#live [data-key="box-logits"]').click()  # and back to the head
+    assert "Head cross" in says(page)
+    details.locator("summary").click()
+
+
+@pytest.mark.browser
+def test_scores_can_be_flattened_and_sharpened(page):
+    type_in(page, "the dog sees the cat .")
+    slider = page.locator("#live [data-control=scale]")
+    slider.fill("0")
+    assert "Scores times 0." in says(page)
+    row = page.locator("#live").evaluate("root => JSON.parse(root.dataset.state).scale")
+    assert row == 0
+    assert "(0.14)" in says(page)  # one of seven words: flat
+    slider.fill("3")
+    assert "Scores times" not in says(page)
 
 
 @pytest.mark.browser
@@ -371,8 +463,9 @@ def test_a_link_opens_what_was_seen(page, browser, address):
     type_in(page, "the dog sees the cat .")
     page.locator('#live [data-key="switch-decoder-0-1"]').click()
     page.locator("#live [data-control=ablation]").select_option(index=1)
-    page.locator("#live [data-control=scale]").click()
+    page.locator("#live [data-control=scale]").fill("4")
     page.locator('#live [data-key="cross-0-2"]').click()
+    page.locator('#live [data-key="box-decoder-1-ff"]').click()
     page.locator('#live [data-key="word-2"]').click()
     page.locator("#live [data-control=copy]").click()
     link = page.evaluate("location.href")
@@ -389,7 +482,8 @@ def test_a_link_opens_what_was_seen(page, browser, address):
     seen = [p.locator("#live svg").evaluate(drawn) for p in (page, other)]
     assert seen[0] == seen[1]
     other.close()
-    page.locator("#live [data-control=scale]").click()
+    page.locator('#live [data-key="box-decoder-1-ff"]').click()
+    page.locator("#live [data-control=scale]").fill("3")
     page.locator("#live [data-control=ablation]").select_option(index=0)
     page.locator("#live [data-control=heads]").select_option("all on")
 
@@ -398,7 +492,11 @@ def test_a_link_opens_what_was_seen(page, browser, address):
 def test_a_link_of_nonsense_opens_the_page(browser, address):
     other, faults = browser.new_page(), []
     other.on("pageerror", lambda error: faults.append(str(error)))
-    other.goto(address + PAGE + "#live?s=zzz+qqq&off=cross-9-9&head=x&at=-4&mean=%F0")
+    other.goto(
+        address
+        + PAGE
+        + "#live?s=zzz+qqq&off=cross-9-9&head=x&at=-4&mean=%F0&box=y&times=z"
+    )
     other.wait_for_function("window.courseTransformer")
     assert "not among them" in says(other)
     assert not faults
@@ -409,11 +507,11 @@ def test_a_link_of_nonsense_opens_the_page(browser, address):
 def test_the_drawing_has_few_stops_and_arrows_lead_on(page):
     type_in(page, "the dog sees the cat .")
     assert page.locator("#live svg [data-key]").count() > 50
-    assert page.locator("#live svg [tabindex='0']").count() == 4
+    assert page.locator("#live svg [tabindex='0']").count() == 5
     page.locator('#live [data-key="cross-0-0"]').focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement.dataset.key") == "cross-1-1"
+    assert page.evaluate("document.activeElement.dataset.key") == "decoder-0-1"
 
 
 @pytest.mark.browser
@@ -575,9 +673,9 @@ def test_the_game_tests_every_switch_and_keeps_the_best(page):
             assert f"Your best: {found[1]} heads." in says(page)
         else:
             assert ", and 40 are needed." in says(page)
-    page.locator("#live [data-control=scale]").click()
+    page.locator("#live [data-control=scale]").fill("5")
     assert "Game: switch heads only" in says(page)
-    page.locator("#live [data-control=scale]").click()
+    page.locator("#live [data-control=scale]").fill("3")
     page.locator('#live [data-key="switch-encoder-0-1"]').click()
     page.locator("#live [data-control=game]").click()
     assert "Game" not in says(page)

@@ -1,7 +1,35 @@
 // ------------------------------------------------------ what is read, what is left out
-const KINDS = { encoder: "Encoder: the source looks at the source",
-  decoder: "Decoder: the translation looks back",
-  cross: "Cross: the translation looks at the source" };
+const KINDS = { encoder: "self-attention", decoder: "masked self-attention",
+  cross: "cross-attention" };
+// What a box computes, and the lines of code for it.
+const PARTS = {
+  embedding: ["x = √d E[token] + P[t]",
+    "x = math.sqrt(d_model) * embedding(tokens)\nx = x + positions[: tokens.shape[1]]"],
+  attention: ["x + [C₁ … C_H] W_O,  C_h = softmax(Q_h K_hᵀ / √dₖ) V_h",
+    "q, k, v = split_heads(qkv(norm(x)), n_heads, parts=3)\n"
+    + "context, weights = attention(q, k, v, mask)\nx = x + output(merge_heads(context))"],
+  cross: ["x + [C₁ … C_H] W_O,  C_h = softmax(Q_h K_hᵀ / √dₖ) V_h",
+    "(q,) = split_heads(query(norm(x)), n_heads)\n"
+    + "k, v = split_heads(key_value(memory), n_heads, parts=2)\n"
+    + "context, weights = attention(q, k, v, source_mask)\n"
+    + "x = x + output(merge_heads(context))"],
+  ff: ["x + max(0, norm(x) W₁ + b₁) W₂ + b₂",
+    "hidden = torch.relu(wide(norm(x)))\nx = x + narrow(hidden)"],
+  norm: ["norm(x) = γ (x − mean) / √(variance + ε) + β",
+    "centred = x - x.mean()\nspread = torch.sqrt(centred.square().mean() + eps)\n"
+    + "x = gamma * centred / spread + beta"],
+  logits: ["softmax(E x)",
+    "logits = x @ target_embedding.weight.T\nodds = torch.softmax(logits, dim=-1)"],
+};
+const NAMES = { embedding: "embedding + positions", ff: "feed-forward", norm: "norm" };
+const partOf = (box) => box === "logits" ? box : box.endsWith("-ff") ? "ff"
+  : /^(encoder|decoder)-\d+$/.test(box) ? "attention" : box.split("-")[+!/^cross/.test(box)];
+const nameOf = (box) => {
+  const [kind, layer] = box.split("-"), stack = kind === "encoder" ? "encoder" : "decoder";
+  if (box === "logits") return "Logits";
+  return `${stack[0].toUpperCase()}${stack.slice(1)}${/\d/.test(layer) ? `, layer ${+layer + 1}` : ""}: ${
+    NAMES[partOf(box)] || KINDS[kind]}`;
+};
 const END = 2, FIRST = 4, { n_layers: nLayers, n_heads: nHeads } = data.sizes;
 const kept = data.kept = data.kept || { runs: {}, tests: {},
   ids: new Map(data.source.map((word, i) => [word, i]).slice(FIRST)) };
@@ -89,7 +117,7 @@ const changes = { off: state.off, source: state.source, target: state.target,
   scale: state.scale, mean: state.ablation === MEAN && state.off.length > 0 };
 const translate = (ids, what) => greedy(kept.model, ids,
   what.mean ? { ...what, means: data.means } : what);
-const changed = state.off.length > 0 || state.source || state.target || state.scale;
+const changed = state.off.length > 0 || state.source || state.target || state.scale !== 1;
 const flip = (name) => {
   state.off = state.off.includes(name) ? state.off.filter((other) => other !== name)
     : everyHead.filter((other) => other === name || state.off.includes(other));
@@ -98,10 +126,16 @@ const flip = (name) => {
 };
 
 // ------------------------------------------- what is seen as a link, to send and to open
-const FLAGS = ["source", "target", "scale"];
+const FLAGS = ["source", "target"];
+const everyBox = ["embedding", "norm"].flatMap((part) => [`encoder-${part}`, `decoder-${part}`])
+  .concat("logits", Array.from({ length: nLayers }, (_, i) => [`encoder-${i}`, `encoder-${i}-ff`,
+    `decoder-${i}`, `cross-${i}`, `decoder-${i}-ff`]).flat());
 const linkTo = () => {
   const said = new URLSearchParams({ s: askedFor, at: state.at, to: state.most,
     head: state.head });
+  if (state.box) said.set("box", state.box);
+  if (state.row) said.set("row", state.row);
+  if (state.scale !== 1) said.set("times", state.scale);
   if (state.off.length) said.set("off", state.off.join(" "));
   if (state.ablation === MEAN) said.set("mean", "1");
   FLAGS.filter((key) => state[key]).forEach((key) => said.set(key, "1"));
@@ -114,7 +148,10 @@ const readLink = () => {
   state.off = (said.get("off") || "").split(" ").filter(known);
   state.headsSeen = state.heads = state.off.length ? "my own choice" : "all on";
   if (known(said.get("head"))) state.head = said.get("head");
+  state.box = everyBox.includes(said.get("box")) ? said.get("box") : "";
+  state.scale = data.scales.find((factor) => `${factor}` === said.get("times")) ?? 1;
   const count = (key) => Math.max(0, parseInt(said.get(key), 10) || 0);
+  state.row = count("row");
   kept.linked = { at: count("at"), most: count("to") };
   Object.assign(state, kept.linked);
   state.sentence = (said.get("s") || data.stillOf).slice(0, 300);
@@ -122,7 +159,7 @@ const readLink = () => {
   state.ablation = said.get("mean") ? MEAN : ZERO;
   FLAGS.forEach((key) => { state[key] = said.get(key) === "1"; });
   state.exampleSeen = state.example = goldOf(state.sentence) ? state.sentence : data.own;
-  ["sentence", "example", "ablation", ...FLAGS].forEach((key) => ui.write(key, state[key]));
+  ["sentence", "example", "ablation", "scale", ...FLAGS].forEach((key) => ui.write(key, state[key]));
   return true;
 };
 
@@ -153,7 +190,7 @@ const begin = () => {
   play();
 };
 const testKey = JSON.stringify(changes), wholeKey = JSON.stringify({ off: [], source: false,
-  target: false, scale: false, mean: false });
+  target: false, scale: 1, mean: false });
 const test = (key) => {
   const record = kept.tests[key] = kept.tests[key] || { done: 0, right: 0 };
   const next = () => {
@@ -170,7 +207,7 @@ const test = (key) => {
 };
 if (state.at === undefined) {
   Object.assign(state, { at: Math.min(2, data.still.steps.length - 1),
-    most: data.still.steps.length - 1, head: "cross-1-0", row: 0, playSeen: 0, nextSeen: 0,
+    most: data.still.steps.length - 1, head: "cross-1-0", box: "", row: 0, playSeen: 0, nextSeen: 0,
     testSeen: 0, copySeen: 0, written: data.stillOf, playing: false });
   const linked = readLink();
   onSight(ui.root, () => load(() => {
@@ -202,7 +239,7 @@ if (state.test !== state.testSeen) {
 // The game: the fewest heads with which enough sentences still come out right, tested at
 // every switch. Only heads count, so the rest has to be as it was trained.
 const goal = Math.ceil(0.8 * data.tested.length), headsOn = everyHead.length - state.off.length;
-const fair = !state.source && !state.target && !state.scale;
+const fair = !state.source && !state.target && state.scale === 1;
 if (state.game && kept.model && fair && !kept.tests[testKey]) test(testKey);
 const played = kept.tests[testKey];
 if (state.game && fair && played && played.done === data.tested.length && played.right >= goal) {
@@ -257,7 +294,8 @@ const shade = (...box) => {
 };
 const [kindShown, layerShown, headShown] = state.head.split("-");
 const shown = tableOf(state.head), isOff = state.off.includes(state.head);
-const rowShown = kindShown === "encoder" ? state.row : state.at;
+const ofEncoder = (state.box || state.head).startsWith("encoder");
+const rowShown = ofEncoder ? state.row : state.at;
 
 // ------------------------------------------------------------- source, and translation
 const narrow = ui.width < 540, line = 29;
@@ -284,14 +322,18 @@ const chips = (words, y, lines, look) => places(words).forEach(({ x, row, width 
 });
 const sentence = (steps) => steps.filter((s) => s.token !== END)
   .map((s) => show(s.token)).join(" ");
-const seenBy = (kind, i) => shown && !isOff && kindShown === kind && shown[rowShown][i] || 0;
+const seenBy = (kind, i) => shown && !isOff && !state.box && kindShown === kind
+  && shown[rowShown][i] || 0;
 const sourceLines = linesOf(read, narrow ? 3 : 2);
 const targetLines = narrow ? Math.min(4, linesOf(uncut
   ? ["begin", ...uncut.steps.map((s) => show(s.token))] : read, 4) + 1) : 2;
 const quoted = unknown.map((word) => `“${word}”`).join(", ");
 ui.text(0, 13, unknown.length && complete ? `I do not know ${quoted}; below is the `
   + "last sentence" : "Source", { fill: unknown.length && complete ? "red" : "muted" });
-chips(read, 22, sourceLines, (i) => ({ weight: seenBy("cross", i) + seenBy("encoder", i) }));
+chips(read, 22, sourceLines, (i) => ({ weight: seenBy("cross", i) + seenBy("encoder", i),
+  stroke: ofEncoder && i === state.row ? "blue" : "grid", bold: ofEncoder && i === state.row,
+  active: ofEncoder && { key: `source-${i}`, group: "words", press: () => { state.row = i; },
+    label: `source word ${i + 1}, ${read[i]}: look at it` } }));
 let top = 22 + sourceLines * line + 18;
 ui.text(0, top - 5, changed ? "Translation, with parts left out" : "Translation",
   { fill: "muted" });
@@ -314,43 +356,99 @@ if (changed && uncut) ui.text(0, top, `Whole model: ${uncutSaid.length > room
   ? `${uncutSaid.slice(0, room - 2)} …` : uncutSaid}`, { fill: "muted" });
 top += 14;
 
-// ---------------------------------------------------------- all heads, each with a switch
-const heads = { x: 0, y: top, w: narrow ? ui.width : 0.46 * ui.width };
-const column = heads.w / nHeads, thumb = narrow ? 54 : 50, cell = thumb + 30;
-let y = heads.y;
-for (const kind in KINDS) {
-  ui.text(0, y + 12, KINDS[kind], { "font-weight": 650 });
-  y += 20;
-  for (let layer = 0; layer < nLayers; layer++) {
-    for (let h = 0; h < nHeads; h++) {
-      const name = `${kind}-${layer}-${h}`, off = state.off.includes(name);
-      const x = heads.x + h * column, w = column - 6, table = tableOf(name);
-      const said = `${kind}, layer ${layer + 1}, head ${h + 1}`;
-      const rows = kind === "encoder" ? read.length : written.length - (result ? 1 : 0);
-      const columns = kind === "decoder" ? written.length - (result ? 1 : 0) : read.length;
-      if (table && !off) shade(table, x, y + 24, w, thumb, rows, columns);
-      if (off) ui.line(x, y + 24 + thumb, x + w, y + 24, { stroke: "orange",
-        "stroke-width": 2 });
-      const frame = ui.rect(x, y + 24, w, thumb, { fill: "transparent",
-        stroke: name === state.head ? "orange" : "muted",
-        "stroke-width": name === state.head ? 3 : 1 });
-      ui.active(frame, { key: name, group: "heads", label: `${said}: show it in large`,
-        press: () => { state.head = name; } });
-      ui.text(x + 2, y + 17, `${layer + 1}.${h + 1}`, { fill: "muted" });
-      ui.text(x + w - 2, y + 17, off ? "off" : "on", { "text-anchor": "end",
-        fill: off ? "orange" : "green", "font-weight": 650 });
-      const touch = ui.rect(x, y, w, 24, { fill: "transparent" });
-      ui.active(touch, { key: `switch-${name}`, group: "switches", press: () => flip(name),
-        label: `${said} is ${off ? "off: switch it on" : "on: switch it off"}` });
+// ------------------------------- the model as a diagram: its boxes, and the heads in them
+const SMALL = 24, GAP = 9, thumb = narrow ? 54 : 38, TALL = 18 + 24 + thumb + 6;
+const heads = { x: 0, y: top, w: narrow ? ui.width : 0.59 * ui.width };
+const half = narrow ? heads.w : heads.w / 2 - 9;
+const layers = Array.from({ length: nLayers }, (_, layer) => layer);
+const stacks = { // from below
+  encoder: ["encoder-embedding", ...layers.flatMap((i) => [`encoder-${i}`, `encoder-${i}-ff`]),
+    "encoder-norm"],
+  decoder: ["decoder-embedding", ...layers.flatMap((i) => [`decoder-${i}`, `cross-${i}`,
+    `decoder-${i}-ff`]), "decoder-norm", "logits"] };
+const isWide = (box) => /^[a-z]+-\d+$/.test(box);
+const heightOf = (box) => isWide(box) ? TALL : SMALL;
+const tallness = (stack) => stacks[stack].reduce((sum, box) => sum + heightOf(box) + GAP, 0);
+const drawHead = (name, x, y, w) => { // one head: its switch, and below it its weights
+  const [kind, layer, h] = name.split("-"), off = state.off.includes(name), map = tableOf(name);
+  const said = `${kind}, layer ${+layer + 1}, head ${+h + 1}`;
+  const lines = written.length - (result ? 1 : 0);
+  if (map && !off) shade(map, x, y + 22, w, thumb, kind === "encoder" ? read.length : lines,
+    kind === "decoder" ? lines : read.length);
+  if (off) ui.line(x, y + 22 + thumb, x + w, y + 22, { stroke: "orange", "stroke-width": 2 });
+  const chosen = name === state.head && !state.box;
+  const frame = ui.rect(x, y + 22, w, thumb, { fill: "transparent",
+    stroke: chosen ? "orange" : "muted", "stroke-width": chosen ? 3 : 1 });
+  ui.active(frame, { key: name, group: "heads", label: `${said}: show it in large`,
+    press: () => { state.head = name; state.box = ""; } });
+  ui.text(x + w / 2, y + 16, off ? "off" : "on", { "text-anchor": "middle",
+    fill: off ? "orange" : "green", "font-weight": 650 });
+  const touch = ui.rect(x, y - 2, w, 24, { fill: "transparent" });
+  ui.active(touch, { key: `switch-${name}`, group: "switches", press: () => flip(name),
+    label: `${said} is ${off ? "off: switch it on" : "on: switch it off"}` });
+};
+const drawStack = (stack, x, bottom) => {
+  const left = x + 20, w = half - 20, middles = {};
+  let y = bottom;
+  ui.text(x + half, bottom + 14, stack === "encoder" ? "source words" : "words written so far",
+    { "text-anchor": "end", fill: "muted" });
+  ui.line(x + 7, bottom + 4, x + 7, bottom - tallness(stack) + GAP + SMALL / 2,
+    { stroke: "grid", "stroke-width": 7 }); // the residual stream
+  stacks[stack].forEach((box) => {
+    const h = heightOf(box), chosen = box === state.box, part = partOf(box);
+    y -= h;
+    const adds = isWide(box) || part === "ff";
+    ui.line(x + 7, y + h - 7, left, y + h - 7, { stroke: "muted" });
+    if (adds) {
+      ui.line(left, y + 7, x + 7, y + 7, { stroke: "muted" });
+      ui.circle(x + 7, y + 7, 6, { fill: "surface", stroke: "muted" });
+      ui.path(`M${x + 4} ${y + 7}h6m-3 -3v6`, { fill: "none", stroke: "ink" });
     }
-    y += cell;
-  }
-  y += 8;
+    const frame = ui.rect(left, y, w, h, { fill: "surface", rx: 5,
+      stroke: chosen ? "orange" : "muted", "stroke-width": chosen ? 3 : 1 });
+    ui.text(left + 7, y + (isWide(box) ? 14 : 16), NAMES[part]
+      || KINDS[box.split("-")[0]] || box, { "font-weight": chosen ? 650 : 400,
+      "pointer-events": "none" });
+    ui.active(frame, { key: `box-${box}`, group: "boxes", label: `${nameOf(box)}: its numbers`,
+      pressed: chosen, press: () => { state.box = chosen ? "" : box; } });
+    if (isWide(box)) for (let head = 0; head < nHeads; head++) {
+      const wide = (w - 8) / nHeads;
+      drawHead(`${box}-${head}`, left + 6 + head * wide, y + 18, wide - 5);
+    }
+    middles[box] = y + h / 2;
+    y -= GAP;
+  });
+  return middles;
+};
+let y = heads.y;
+const above = (stack) => heads.y + tallness(stack);
+if (narrow) {
+  drawStack("encoder", 0, above("encoder"));
+  drawStack("decoder", 0, above("encoder") + 34 + tallness("decoder"));
+  y = above("encoder") + 50 + tallness("decoder");
+} else {
+  const bottom = above("decoder"), from = drawStack("encoder", 0, bottom);
+  // the memory: keys and values of the source, for every cross-attention
+  const up = bottom - tallness("encoder") - 4, lane = half + 9;
+  const across = layers.map((i) => bottom - SMALL - GAP
+    - i * (2 * (TALL + GAP) + SMALL + GAP) - (TALL + GAP) - TALL / 2);
+  [["blue", 0], ["green", 4]].forEach(([colour, shift]) => {
+    ui.path(`M${half / 2 + shift} ${from["encoder-norm"] - SMALL / 2}V${up + shift}H${
+      lane + shift}M${lane + shift} ${across[0] + shift}V${across.at(-1) + shift}${across
+      .map((at) => `M${lane + shift} ${at + shift}H${half + 38}`).join("")}`,
+    { fill: "none", stroke: colour, "stroke-width": 1.5 });
+  });
+  drawStack("decoder", half + 18, bottom);
+  ["Press a box or a small table:", "its numbers stand at the right.",
+    "on and off switch a head."].forEach((line, i) =>
+    ui.text(0, heads.y + 14 + 19 * i, line, { fill: "muted" }));
+  ui.text(half / 2 + 12, up - 6, "memory", { fill: "muted" });
+  y = bottom + 20;
 }
 
 // ------------------------------------------- the next word, the test, and a head in large
 const right = narrow ? { x: 0, y: y + 12, w: ui.width }
-  : { x: 0.5 * ui.width, y: top, w: 0.5 * ui.width };
+  : { x: 0.63 * ui.width, y: top, w: 0.37 * ui.width };
 ui.text(right.x, right.y + 12, "Next word, most probable first", { "font-weight": 650 });
 const now = result && result.steps[state.at];
 const ranked = (odds) => [...odds.keys()].sort((a, b) => odds[b] - odds[a]).slice(0, 5)
@@ -367,24 +465,42 @@ best.forEach(([id, odds], i) => {
 });
 const count = (key) => {
   const record = kept.tests[key], all = data.tested.length;
-  if (!record) return `press “Test on ${all} sentences”`;
+  if (!record) return "not tested yet";
   return record.done < all ? `${record.done} done …` : `${record.right} of ${all} right`;
 };
 ui.text(right.x, right.y + 148, `Whole model: ${count(wholeKey)}`);
 ui.text(right.x, right.y + 166, changed ? `As it is now: ${count(testKey)}` : "",
   { fill: "orange", "font-weight": 650 });
-const rows = kindShown === "encoder" ? read : written.slice(0, -1);
+const rows = ofEncoder ? read : written.slice(0, -1);
 const columns = kindShown === "decoder" ? written.slice(0, -1) : read;
 const label = Math.min(12 + 7.2 * Math.max(...rows.map((word) => word.length)), 92);
 const big = { x: right.x + label, y: right.y + 262, w: right.w - label - 14,
   h: ui.height - right.y - 268 };
-ui.text(right.x, right.y + 192, `${kindShown}, layer ${+layerShown + 1}, head ${
-  +headShown + 1}${isOff ? " (off)" : ": rows ask"}`, { "font-weight": 650 });
+// a box: what it computes for the chosen word, the first numbers of each vector
+const what = changes.mean ? { ...changes, means: data.means } : changes;
+const soFar = result ? result.steps.slice(0, state.most).map((s) => s.token) : [];
+const vectors = state.box && kept.model
+  ? stages(kept.model, tokens, soFar, state.box, rowShown, what) : [];
+const norm = (x) => Math.sqrt(x.reduce((sum, value) => sum + value * value, 0)).toFixed(1);
+const some = (x, n) => [...x].slice(0, n).map((value) =>
+  value.toFixed(2).replace("-", "−"));
+const titles = state.box ? [nameOf(state.box), `for “${rows[rowShown]}”`]
+  : [`${kindShown}, layer ${+layerShown + 1}, head ${+headShown + 1}${
+    isOff ? " (off)" : ": rows ask"}`];
+titles.forEach((line, i) => ui.text(right.x, right.y + 192 + 18 * i, line,
+  { "font-weight": i ? 400 : 650 }));
+vectors.forEach(([name, x], i) => {
+  const at = right.y + 240 + 44 * i;
+  ui.text(right.x, at, name, { fill: "muted" });
+  ui.text(right.x + right.w, at, `${x.length} numbers, length ${norm(x)}`,
+    { fill: "muted", "text-anchor": "end" });
+  ui.text(right.x, at + 19, `(${some(x, narrow ? 6 : 5).join(", ")}, …)`);
+});
 const wide = Math.min(big.w / columns.length, 34), high = Math.min(big.h / rows.length, narrow ? 32 : 26);
 const fit = (element, room) => {
   element.style.fontSize = `${Math.max(8, Math.min(13, 0.9 * room)).toFixed(1)}px`;
 };
-if (shown) {
+if (shown && !state.box) {
   columns.forEach((word, j) => {
     const x = big.x + (j + 0.5) * wide + 4;
     fit(ui.text(x, big.y - 5, word, { transform: `rotate(-55 ${x} ${big.y - 5})` }), wide);
@@ -406,14 +522,11 @@ if (shown) {
 const numbers = ui.root.querySelector(".cw-chain");
 numbers.ontoggle = () => { if (state.numbers !== numbers.open) ui.set("numbers", numbers.open); };
 const table = numbers.querySelector("table");
+const part = state.box ? partOf(state.box) : kindShown === "cross" ? "cross" : "attention";
+const [equation, code] = PARTS[part];
 numbers.hidden = !kept.model || !shown;
 if (numbers.open && !numbers.hidden) {
-  const ids = result.steps.slice(0, state.most).map((s) => s.token);
-  const what = changes.mean ? { ...changes, means: data.means } : changes;
-  const inside = chain(kept.model, tokens, ids, state.head, rowShown, what);
-  const d = inside.query.length, three = (x) => [...x].slice(0, 3).map((v) => v.toFixed(2));
-  const heads = ["key", "q·k", state.scale ? "no scale" : `÷ √${d}`, "mask", "softmax",
-    "value, first 3"];
+  const three = (x) => some(x, 3).join(", ");
   const line = (cells, tag, label) => {
     const row = document.createElement("tr");
     row.append(...cells.map((words, i) => {
@@ -424,14 +537,30 @@ if (numbers.open && !numbers.hidden) {
     }));
     return row;
   };
-  table.tHead.replaceChildren(line(heads, "th", "col"));
-  table.tBodies[0].replaceChildren(...inside.keys.map((_, j) => line([columns[j],
-    inside.products[j].toFixed(2), inside.scores[j].toFixed(2),
-    inside.masked[j] ? "−∞" : "open", inside.weights[j].toFixed(3),
-    `${three(inside.values[j]).join("  ")} …`], "th")));
-  numbers.querySelector("p").textContent = `“${rows[rowShown]}” asks with the query q = (${
-    three(inside.query).join(", ")}, … ${d} numbers). Weights times values, summed: context (${
-    three(inside.context).join(", ")}, …).${isOff ? " The head is off: none of this arrives." : ""}`;
+  const fill = (heads, lines) => {
+    table.tHead.replaceChildren(line(heads, "th", "col"));
+    table.tBodies[0].replaceChildren(...lines.map((cells) => line(cells, "th")));
+  };
+  const about = [];
+  if (state.box === "logits") {
+    const logits = [...vectors[1][1]], odds = softmax(logits);
+    fill(["word", "logit", "softmax"], ranked(odds).map(([id, share]) =>
+      [show(id), logits[id].toFixed(2), share.toFixed(3)]));
+  } else if (state.box) fill(["", "numbers", "length", "first 6"], vectors.map(([name, x]) =>
+    [name, `${x.length}`, norm(x), `${some(x, 6).join("  ")} …`]));
+  else {
+    const head = chain(kept.model, tokens, soFar, state.head, rowShown, what);
+    const d = head.query.length;
+    fill(["key", "q·k", state.scale === 1 ? `÷ √${d}` : `÷ √${d} × ${state.scale}`, "mask",
+      "softmax", "value, first 3"], head.keys.map((_, j) => [columns[j],
+      head.products[j].toFixed(2), head.scores[j].toFixed(2), head.masked[j] ? "−∞" : "open",
+      head.weights[j].toFixed(3), `${some(head.values[j], 3).join("  ")} …`]));
+    about.push(`“${rows[rowShown]}” asks with the query q = (${three(head.query)}, … ${d} `
+      + `numbers). Weights times values, summed: context (${three(head.context)}, …).${
+        isOff ? " The head is off: none of this arrives." : ""}`);
+  }
+  numbers.querySelector("p").textContent = [equation, ...about].join(". ");
+  numbers.querySelector("pre").textContent = code;
 }
 
 // ------------------------------------------------------------------------------ in words
@@ -439,9 +568,12 @@ const missing = [
   state.off.length && `${state.off.length} of ${everyHead.length} heads${
     changes.mean ? ", their means in place" : ""}`,
   state.source && "the positions of the source",
-  state.target && "the positions of the translation", state.scale && "the scale",
+  state.target && "the positions of the translation",
 ].filter(Boolean).join(", ");
-const left = missing ? ` Left out: ${missing}.` : "";
+const left = (missing ? ` Left out: ${missing}.` : "")
+  + (state.scale === 1 ? "" : ` Scores times ${state.scale}.`);
+const passes = vectors.length ? ` ${nameOf(state.box)}, for “${rows[rowShown]}”: ${vectors
+  .map(([name, x]) => `${name} has length ${norm(x)}`).join(", ")}.` : "";
 const known = `I know ${[...kept.ids.keys()].filter((word) => /^\w/.test(word)).length
   } words, the owner's ’s, the comma and the full stop`;
 const finished = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length;
@@ -462,7 +594,7 @@ else if (!unknown.length && !readable) ui.say(`That is ${draft.length - 1} words
 else if (!complete) ui.say(`A sentence is translated after its full stop, Enter, or a pause.${left}`);
 else if (!result) ui.say(`The model is being loaded.${left}`);
 else {
-  const row = shown[rowShown], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
+  const row = shown[kindShown === "encoder" ? state.row : state.at], order = [...row.keys()].sort((a, b) => row[b] - row[a]);
   const said = sentence(result.steps.slice(0, state.at + 1));
   const same = changed && uncutSaid === sentence(result.steps);
   const gold = goldOf(askedFor), ready = state.copied ? `${state.copied} ` : kept.model ? ""
@@ -476,9 +608,9 @@ else {
     ? " No sentence of the training was as long as this one." : "";
   ui.say(`${ready}${said || !state.finished ? `“${said}${state.finished ? "" : " …"}”`
     : "Nothing is written"}: word ${state.at + 1} is “${written[state.at + 1]}”, with `
-    + `probability ${best[0][1].toFixed(3)}.${endless}${judged} Head ${kindShown} ${+layerShown + 1}.${
-      +headShown + 1}${isOff ? " is off" : `: ${asks} looks most at “${columns[order[0]]}” (${
-      row[order[0]].toFixed(2)})`}.${left}${changed
+    + `probability ${best[0][1].toFixed(3)}.${endless}${judged}${passes
+      || ` Head ${kindShown} ${+layerShown + 1}.${+headShown + 1}${isOff ? " is off"
+        : `: ${asks} looks most at “${columns[order[0]]}” (${row[order[0]].toFixed(2)})`}.`}${left}${changed
       ? (same ? " The whole model writes the same."
         : ` The whole model writes “${uncutSaid}”.`) : ""}${long}${tests}`);
 }

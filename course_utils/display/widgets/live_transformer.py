@@ -16,6 +16,7 @@ from course_utils.display.interactive import (
     button,
     script_of,
     select,
+    slider,
     text,
     toggle,
     widget,
@@ -28,16 +29,17 @@ from course_utils.display.quantised_export import (
 from course_utils.evaluation.ablation import KINDS, mean_contexts
 from course_utils.evaluation.decoding import greedy
 
-assert (BOS, EOS) == (1, 2), "portable.js counts on it"
-WIDE, NARROW = 742, 1420  # pixels of the drawing, on a desk and on a phone
+assert (BOS, EOS) == (1, 2), "quantised_export.js counts on it"
+WIDE, NARROW = 742, 1790  # pixels of the drawing, on a desk and on a phone
 MOST_WORDS = 26  # of a sentence that the drawing has room for
 FOLLOWERS = 12  # words offered after a word
 MEANS_OF = 200  # sentences over which the mean of a head is taken
+SCALES = (0, 0.25, 0.5, 1, 2, 4)  # factors on the scores; 1 as it was trained
 ABLATIONS = ("adds nothing (zero ablation)", "adds its mean (mean ablation)")
 CHAIN = (
-    '<details class="cw-chain" hidden><summary>This head in numbers: q·k, scale, mask, '
-    "softmax, values</summary><p></p><div class=cw-scroll tabindex=0 role=group "
-    'aria-label="The numbers of this head"><table><thead></thead><tbody></tbody>'
+    '<details class="cw-chain" hidden><summary>The equation, the code and more numbers'
+    "</summary><p></p><pre></pre><div class=cw-scroll tabindex=0 role=group "
+    'aria-label="The numbers of this part"><table><thead></thead><tbody></tbody>'
     "</table></div></details>"
 )
 OWN = "my own sentence"  # what the list of examples shows while the reader types
@@ -73,7 +75,7 @@ def presets(n_layers: int) -> list[str]:
 def still(packed: Mapping[str, Any], source: Sequence[int]) -> dict[str, Any]:
     """Translate one sentence beforehand, to be seen before the model is loaded.
 
-    In the form of `greedy` in `portable.js`, to two digits: the encoder's weights
+    In the form of `greedy` in `quantised_export.js`, to two digits: the encoder's weights
     [layer][query][head][key], and for each word its rows and the likeliest words.
     """
     model = unpack_transformer(packed)
@@ -139,7 +141,7 @@ def live_transformer(
 ) -> Widget:
     """Type a sentence, see it translated word by word, and take the model apart.
 
-    `packed` is the model as `portable.pack` writes it, `examples` sentences to choose
+    `packed` is the model as `quantised_export.pack` writes it, `examples` sentences to choose
     from with their right translations, `seen` the pairs that tell which word may
     follow which, `tested` those that the test button translates. Used in
     `transformer_in_the_page`.
@@ -164,9 +166,11 @@ def live_transformer(
         "sizes": {key: sizes[key] for key in ("n_layers", "n_heads")},
         "most": MOST_WORDS,
         "ablations": ABLATIONS,
+        "scales": SCALES,
         "means": means(packed, vocabularies, seen[:MEANS_OF]),
     }
     goal = -(-4 * len(tested) // 5)  # as in the script
+    root = (sizes["d_model"] // sizes["n_heads"]) ** 0.5
     made = widget(
         name,
         "A transformer in this page: type, translate, take it apart",
@@ -180,22 +184,26 @@ def live_transformer(
             select("ablation", "A head that is off", ABLATIONS),
             toggle("source", "no positions in the source"),
             toggle("target", "no positions in the translation"),
-            toggle("scale", "no scale"),
+            slider("scale", f"scores times (√dₖ is {root:.3g})", SCALES, 1),
             button("test", f"Test on {len(tested)} sentences"),
             toggle("game", f"game: fewest heads, {goal} of {len(tested)} right"),
         ],
         data=data,
         script=f"{model_in_page()}\n{script_of(__name__)}",
         alt="A transformer that translates English into French in the browser. The "
-        "source and its translation stand on top, the most probable next words below, "
-        "beside them a small table of weights for each of the 24 heads, each with a "
-        "switch, and one head's table in large. Every step is said in words here.",
+        "source and its translation stand on top. Below them is the model as a "
+        "diagram: encoder and decoder as stacks of boxes, in each attention a table of "
+        "weights for every head, with a switch. At the right are the likeliest next "
+        "words, and one head's table or the numbers of a box. Every step is said in "
+        "words here.",
         height=WIDE,
     )
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:7.5em}}"
         f"#{name} .cw-chain{{margin-top:.6rem}}#{name} .cw-scroll{{overflow-x:auto}}"
+        f"#{name} .cw-chain pre{{margin:.3rem 0;padding:.4rem .6rem;overflow-x:auto;"
+        "background:none;border:1px solid var(--course-grid);color:inherit}"
         f"#{name} table{{font:inherit;font-variant-numeric:tabular-nums;margin:0}}"
         f"#{name} :is(th,td){{text-align:right;padding:.1rem .8rem .1rem 0;"
         "white-space:pre;font-weight:400}"
