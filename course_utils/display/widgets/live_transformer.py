@@ -75,8 +75,8 @@ def presets(n_layers: int) -> list[str]:
 def still(packed: Mapping[str, Any], source: Sequence[int]) -> dict[str, Any]:
     """Translate one sentence beforehand, to be seen before the model is loaded.
 
-    In the form of `greedy` in `quantised_export.js`, to two digits: the encoder's weights
-    [layer][query][head][key], and for each word its rows and the likeliest words.
+    In the form of `greedy` in `quantised_export.js`, to two digits: the weights of the
+    encoder [layer][query][head][key], and each word's rows and the likeliest words.
     """
     model = unpack_transformer(packed)
     asked = torch.tensor([list(source)])
@@ -141,9 +141,9 @@ def live_transformer(
 ) -> Widget:
     """Type a sentence, see it translated word by word, and take the model apart.
 
-    `packed` is the model as `quantised_export.pack` writes it, `examples` sentences to choose
-    from with their right translations, `seen` the pairs that tell which word may
-    follow which, `tested` those that the test button translates. Used in
+    `packed` is the model as `quantised_export.pack` writes it, `examples` are sentences
+    to choose from with their right translations, `seen` the pairs that tell which word
+    may follow which, `tested` those that the test button translates. Used in
     `transformer_in_the_page`.
     """
     source, target = vocabularies
