@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import shutil
 import subprocess
@@ -30,6 +31,7 @@ from tools.notebooks.normalise import (
     slug,
     stamp,
 )
+from tools.notebooks.previews import KEY
 from tools.notebooks.repo_links import (
     BADGE,
     blocks,
@@ -358,7 +360,7 @@ def test_a_page_of_the_site_has_neither_links_nor_install_cell(root):
 
 
 @pytest.mark.slow
-def test_a_release_sets_its_tag_in_one_place_and_every_link_follows(tmp_path):
+def test_a_fork_or_release_is_said_in_one_place_and_every_link_follows(tmp_path):
     """On a copy of the course: nothing passes before it is stamped, all of it after."""
     old_url, old_branch = repository()
     for folder in FOLDERS:
@@ -428,6 +430,23 @@ def test_pages_get_links_and_lose_them_when_stale(root):
         f'a: 1\n# <!-- citation:begin -->\nrepository-code: "{ADDRESS}"\n'
         "# <!-- citation:end -->\n"
     )
+
+
+def test_the_readme_shows_each_chapter_s_first_picture(root):
+    path, picture = root / "book" / "01_one.ipynb", b"\x89PNG, or so"
+    nb, readme = read(path), root / "README.md"
+    readme.write_text("<!-- colab-links:begin -->\n<!-- colab-links:end -->\n")
+    stamp([], root)
+    assert "<img" not in readme.read_text()
+    data = {"image/png": base64.b64encode(picture).decode(), "text/plain": 'A "b" | c'}
+    nb.cells.append(new_code_cell("x", metadata={"tags": ["preview"]}))
+    nb.cells[-1].outputs = [new_output("display_data", data, metadata={KEY: "1"})]
+    nbformat.write(nb, path)
+    assert len(check([], root)) == 2  # the table, and the picture
+    stamp([], root)
+    assert (root / "book/_static/thumbnails/01.png").read_bytes() == picture
+    assert 'alt="A &quot;b&quot; &#124; c"' in readme.read_text()
+    assert check([], root) == []
 
 
 def test_a_title_with_latex_survives_the_stamp():

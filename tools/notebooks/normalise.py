@@ -41,6 +41,7 @@ from tools.notebooks.repo_links import (
     pages,
     stamped,
     stamped_page,
+    thumbnails,
 )
 
 METADATA = {
@@ -53,6 +54,7 @@ METADATA = {
 }
 CELL_METADATA = ("tags", "mystnb")  # mystnb: captions and names of numbered figures
 ID_LENGTH = 40
+MEND = "run `python -m tools.notebooks stamp`"
 
 # ------------------------------------------------------------------ canonical form
 
@@ -207,8 +209,10 @@ def check(paths: list[Path], root: Path = ROOT) -> list[str]:
     for page in pages(root):
         text = page.read_text(encoding="utf-8")
         if text != stamped_page(text, wanted):
-            mend = "run `python -m tools.notebooks stamp`"
-            found.append(f"{name_of(page)}: a block is stale; {mend}")
+            found.append(f"{name_of(page)}: a block is stale; {MEND}")
+    for file, (picture, _) in thumbnails(root).items():
+        if not file.exists() or file.read_bytes() != picture:
+            found.append(f"{name_of(file)}: not the chapter's first picture; {MEND}")
     return found
 
 
@@ -230,6 +234,10 @@ def stamp(paths: list[Path], root: Path = ROOT) -> None:
     wanted = blocks(root)
     for page in pages(root):
         rewrite(page, stamped_page(page.read_text(encoding="utf-8"), wanted))
+    for file, (picture, _) in thumbnails(root).items():
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if not file.exists() or file.read_bytes() != picture:
+            file.write_bytes(picture)
 
 
 def record(path: Path) -> None:

@@ -111,6 +111,11 @@ def png(output: NotebookNode) -> bytes:
     return base64.b64decode(output.data["image/png"])
 
 
+def thumbnail(nb: NotebookNode) -> NotebookNode | None:
+    """The first picture of a chapter, which stands for it in the README."""
+    return next((o for cell in code_cells(nb) for o in stored(cell)), None)
+
+
 def stale(nb: NotebookNode) -> list[NotebookNode]:
     """The cells whose pictures are missing, or were drawn from other code."""
     return [

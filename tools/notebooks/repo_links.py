@@ -6,11 +6,13 @@ notebook opens with its title and, after the first paragraph, a line of links: t
 page, to Colab, and from a chapter to its exercise or back. The next cell installs the
 course on Colab. Blocks are marked `<!-- colab-links:begin -->` and
 `<!-- colab-links:end -->`, the same with `clone` and `site`, and with `citation` in
-CITATION.cff, where each mark stands in a comment of its own.
+CITATION.cff, where each mark stands in a comment of its own. The README shows a picture
+of each chapter, a file with the first of those that its notebook stores.
 """
 
 from __future__ import annotations
 
+import html
 import re
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -20,8 +22,10 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from tools.notebooks.io import ROOT, dumps, read, tags, title
+from tools.notebooks.previews import png, thumbnail
 
 COLAB_TAGS = ("colab", "remove-cell")
+THUMBNAILS = "book/_static/thumbnails"
 BADGE = "https://colab.research.google.com/assets/colab-badge.svg"
 # The line of links, known by its badge, with the empty line before it.
 LINKS = re.compile(rf"\n*^.*\]\({re.escape(BADGE)}\).*$", re.MULTILINE)
@@ -113,6 +117,16 @@ def stamped(
     return NotebookNode(nb, cells=[first, install, *cells[1:]])
 
 
+def thumbnails(root: Path = ROOT) -> dict[Path, tuple[bytes, str]]:
+    """The files with a picture of each chapter: its bytes, and the words for it."""
+    found = {}
+    for path in sorted((root / "book").glob("[0-9][0-9]_*.ipynb")):
+        if shown := thumbnail(read(path)):
+            file = root / THUMBNAILS / f"{path.stem[:2]}.png"
+            found[file] = png(shown), shown.data["text/plain"]
+    return found
+
+
 def blocks(root: Path = ROOT) -> dict[str, str]:
     """What stands between `<!-- NAME:begin -->` and `<!-- NAME:end -->` in a page."""
     url, branch = repository(root)
@@ -122,12 +136,19 @@ def blocks(root: Path = ROOT) -> dict[str, str]:
         found = (root / path).exists()
         return f"[{badge}]({on_colab(path.as_posix(), root)})" if found else ""
 
-    links = ["| | chapter | notebook | exercise |", "|---|---|---|---|"]
+    drawn = {file.stem: words for file, (_, words) in thumbnails(root).items()}
+
+    def shown(number: str) -> str:
+        alt = html.escape(drawn.get(number, "")).replace("|", "&#124;")
+        image = f'<img src="{THUMBNAILS}/{number}.png" width="170" alt="{alt}">'
+        return image if alt else ""
+
+    links = ["| | | chapter | notebook | exercise |", "|---|---|---|---|---|"]
     for path in sorted((root / "book").glob("*.ipynb")):
         number = path.stem[:2] if path.stem[:2].isdigit() else ""
         name = title(read(path)).replace("|", "\\|")
         both = (opened(Path(room, path.name)) for room in ("book", "exercises"))
-        links.append(f"| {number} | {name} | {' | '.join(both)} |")
+        links.append(f"| {number} | {shown(number)} | {name} | {' | '.join(both)} |")
     get = f"git clone --branch {branch} {url}.git\ncd {url.rsplit('/', 1)[-1]}"
     local = [
         f"- [{path.stem[:2]} {title(read(path))}]({path.name}) · "
