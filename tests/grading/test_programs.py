@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 import torch
 
+from course_utils.grading.answer_runner import run
 from course_utils.grading.classroom import programs
+from course_utils.grading.comparison import same
 from course_utils.grading.questions import EXERCISES, find_file, load_files
 from course_utils.grading.sandbox.replay import (
     Replay,
@@ -26,7 +28,7 @@ WATCHED = [
     file.QUESTION.id
     for chapter in EXERCISES
     for file in load_files(chapter)
-    if file.QUESTION.watched
+    if programs.asks_how(file.QUESTION)
 ]
 
 
@@ -45,7 +47,7 @@ def hidden(identifier: str, answer: Any, by: Any = None) -> str:
     """What is said of an answer's program."""
     question = find_file(identifier).QUESTION
     cases = question.cases("secret")
-    chosen = programs.recorded_cases(question, cases)
+    chosen = programs.recorded_cases(cases)
     made = [record(answer, cases[i].args) for i in chosen]
     by = by or Here()
     return programs.what_is_hidden(question, cases, made, "secret", by)
@@ -56,18 +58,33 @@ def test_a_method_that_pytorch_writes_in_python_replays():
     assert Here().ask(program, (np.ones((3, 4)),)).shape == (3, 2, 2)
 
 
-# Their solutions branch on the data, or take it out of PyTorch.
-NOT_REPLAYED = {"07.3"}
-
-
 @pytest.mark.parametrize("identifier", WATCHED)
-def test_the_solution_of_a_question_that_asks_how_replays(identifier):
+def test_the_solution_of_a_question_that_asks_how_replays_on_other_inputs(identifier):
     question = find_file(identifier).QUESTION
-    cases = question.cases("secret")
-    free = any(part.accepts for part in question.parts)
-    replays = bool(programs.recorded_cases(question, cases))
-    assert replays == (not free and identifier not in NOT_REPLAYED)
     assert hidden(identifier, question.reference) == ""
+    case = question.cases("secret")[0]
+    other = programs.other_numbers(case.args, np.random.default_rng(0))
+    old, new = (run(question.reference, args) for args in (case.args, other))
+    assert not same(old.value, new.value)
+
+
+def test_whole_numbers_change_places_for_the_replay():
+    """A matrix made elsewhere from the positions turns no other positions."""
+    x, positions = find_file("08.3").QUESTION.cases("secret")[0].args
+    made = find_file("08.3").QUESTION.reference
+    eye = torch.eye(x.shape[-1]).expand(len(x), -1, -1)
+    turns = torch.stack([made(e, torch.tensor(positions)) for e in eye.unbind(1)], 1)
+
+    def by_matrix(x, positions):
+        return torch.einsum("ti,tij->tj", x, turns)
+
+    assert "other results on other inputs" in programs.what_is_hidden(
+        find_file("08.3").QUESTION,
+        find_file("08.3").QUESTION.cases("secret")[:1],
+        [record(by_matrix, (x, positions))],
+        "secret",
+        Here(),
+    )
 
 
 def test_nearly_every_right_answer_in_other_code_replays():

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from course_utils.grading.answer_runner import Failure, Record
-from course_utils.grading.classroom.programs import recorded_cases, what_is_hidden
+from course_utils.grading.classroom.programs import (
+    asks_how,
+    recorded_cases,
+    what_is_hidden,
+)
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions.model import Case, Question
 from course_utils.grading.sandbox.replayer import DOES_NOT_END, Replayer
@@ -45,6 +49,7 @@ class Attempt:
     broken: dict[int, str] = field(default_factory=dict)
     cell: int | None = None  # where the worker was when it ended
     question: str | None = None
+    absent: bool = False  # it called what was taken out of the package
     end: str = ""
 
     def listen(self, message: dict[str, Any], cases: dict[str, list[Case]]) -> None:
@@ -60,6 +65,8 @@ class Attempt:
             self.records[name] = [decode_record(record) for record in records]
             self.question = None
             self.programs[name] = checked_programs(message.get("programs"))
+        elif message == {"absent": True}:
+            self.absent = True
         elif message.keys() == {"note"}:
             if len(self.notes) < MAX_FLAGS:
                 self.notes.append(f"{self.cell}:{plain_text(message['note'])[:80]}")
@@ -99,13 +106,18 @@ def checked_programs(programs: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class Examined:
-    """What came of a submission: records by question, flags, notes, and its time."""
+    """What came of a submission: records by question, flags, notes, and its time.
+
+    `alone` are the records without what the package has of the answers already, where
+    the notebook called that; they are `records` otherwise.
+    """
 
     records: dict[str, list[Record]] = field(default_factory=dict)
     flags: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     timed_out: bool = False
     programs: dict[str, list[Any]] = field(default_factory=dict)
+    alone: dict[str, list[Record]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -118,6 +130,7 @@ class Examination:
     limits: Limits
     isolation: Isolation
     until: float  # the clock's time when it has to be over
+    absent: frozenset[str] = frozenset()  # taken out of the package
 
     def attempt(self, questions: tuple[Question, ...], skip: set[int]) -> Attempt:
         """Run the notebook once, in a sandbox of its own, and call the answers."""
@@ -128,7 +141,9 @@ class Examination:
                 "watched": question.watched,
                 "packaged": question.packaged,
                 "variants": question.variants,
-                "recorded": recorded_cases(question, self.cases[question.id]),
+                "recorded": recorded_cases(self.cases[question.id])
+                if asks_how(question, self.isolation)
+                else [],
                 "cases": [encode(case.args) for case in self.cases[question.id]],
             }
             for question in questions
@@ -143,7 +158,9 @@ class Examination:
             attempt.end = "budget"
             return attempt
         cases = {question.id: self.cases[question.id] for question in questions}
-        for message in converse(request, self.limits, self.isolation, self.until):
+        for message in converse(
+            request, self.limits, self.isolation, self.until, self.absent
+        ):
             try:
                 attempt.listen(message, cases)
             except (ValueError, TypeError, KeyError, RecursionError):
@@ -168,8 +185,10 @@ class Examination:
         """
         skip: set[int] = set()
         flags: list[str] = []
+        called = False
         while True:
             attempt = self.attempt(self.questions, skip)
+            called = called or attempt.absent
             if attempt.end in ("done", "budget") or attempt.question:
                 break
             if attempt.cell is None:
@@ -187,6 +206,7 @@ class Examination:
             guilty = attempt.question
             for question in sorted(self.questions, key=lambda q: q.id == guilty):
                 alone = self.attempt((question,), skip)
+                called = called or alone.absent
                 if question.id in alone.records:
                     records[question.id] = alone.records[question.id]
                     programs[question.id] = alone.programs[question.id]
@@ -202,6 +222,10 @@ class Examination:
         failures = [r.failure for rows in records.values() for r in rows if r.failure]
         timed_out = timed_out or any(failure.kind == "time" for failure in failures)
         notes = [f"{self.cell(i)}: {x}" for i, x in map(split_note, attempt.notes)]
+        if called and self.absent:  # for another purpose, perhaps
+            whole = replace(self, absent=frozenset()).run()
+            again = whole.timed_out or timed_out
+            return replace(whole, timed_out=again, alone=records)
         return Examined(records, flags, notes, timed_out, programs)
 
     def flags(self, attempt: Attempt, records: dict[str, list[Record]]) -> list[str]:
@@ -255,7 +279,10 @@ def examine(
     seed = hidden_seed(secret, notebook)
     cases = {question.id: question.cases(seed) for question in questions}
     until = time.monotonic() + limits.total
-    return Examination(notebook, questions, cases, limits, isolation, until).run()
+    absent = frozenset(name for question in questions for name in question.packaged)
+    return Examination(
+        notebook, questions, cases, limits, isolation, until, absent
+    ).run()
 
 
 def judged(question: Question, seed: str, records: list[Record]) -> Result:
@@ -267,6 +294,14 @@ def judged(question: Question, seed: str, records: list[Record]) -> Result:
         hint = "the answer could not be judged: a person has to look at it."
         flag = f"not judged: {plain_text(f'{type(error).__name__}: {error}')[:80]}"
         return Result(question.id, 0, question.points, parts, "unjudged", hint, (flag,))
+
+
+def needs_package(
+    question: Question, seed: str, found: Examined, result: Result
+) -> bool:
+    """Whether an answer earns less where the package has none of its own."""
+    alone = found.alone.get(question.id)
+    return alone is not None and judged(question, seed, alone).points < result.points
 
 
 def judge_all(
@@ -289,7 +324,12 @@ def judge_all(
             result = Result(question.id, 0, question.points, parts, "unread", hint)
         results.append(result)
         flags += [f"{question.id} {flag}" for flag in result.flags]
-        if result.points and question.watched:
+        if not result.points:
+            continue
+        if question.packaged and needs_package(question, seed, found, result):
+            name = " or ".join(question.packaged)
+            flags.append(f"{question.id} right only with the package's own {name}")
+        if asks_how(question, by.isolation):
             programs = found.programs.get(question.id, [])
             cases = question.cases(seed)
             hidden = hung or what_is_hidden(question, cases, programs, seed, by)

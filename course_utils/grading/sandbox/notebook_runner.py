@@ -28,6 +28,7 @@ from course_utils.grading.answer_runner import (
     run,
 )
 from course_utils.grading.sandbox import replay
+from course_utils.grading.sandbox.absent import CALLED
 from course_utils.grading.sandbox.notebook_shell import RUNS_CODE, Shell, offer, parsed
 from course_utils.grading.sandbox.replay import record
 from course_utils.grading.sandbox.wire_format import decode, encode_record
@@ -191,7 +192,12 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
             send(question=identifier)
             records, programs = evaluate(questions[identifier], answer, seconds)
             done.add(identifier)
+            tell_absent()
             send(answered=identifier, records=records, programs=programs)
+
+    def tell_absent() -> None:
+        if vars(sys).pop(CALLED, None):
+            send(absent=True)
 
     def variant(identifier: str, name: str) -> dict[str, Any]:
         settings = questions[identifier]["variants"]
@@ -220,6 +226,7 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
             send(broken=i, error="time")
         except BaseException as error:
             send(broken=i, error=described(error))
+        tell_absent()
         if len(current_frames()) > request["threads"] or files() > request["names"]:
             exit_now(1)  # here and not in a later cell, which is innocent
     for identifier, question in questions.items():

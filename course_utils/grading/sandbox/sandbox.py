@@ -26,6 +26,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from course_utils.grading.sandbox.absent import covers
 from course_utils.grading.sandbox.excess import excess_of
 from course_utils.grading.sandbox.system_calls import SYSTEM_CALLS, seccomp_filter
 
@@ -95,8 +96,13 @@ def worker_command() -> list[str]:
     return [python, "-S", "-s", "-B", str(PACKAGE / "grading" / "sandbox" / "main.py")]
 
 
-def bubblewrap_command(limits: Limits, seccomp: int) -> list[str]:
-    """The command line that shows the worker what it needs and nothing else."""
+def bubblewrap_command(
+    limits: Limits, seccomp: int, absent: frozenset[str] = frozenset()
+) -> list[str]:
+    """The command line that shows the worker what it needs and nothing else.
+
+    What is `absent` has no body in the package that it sees.
+    """
     command = [
         BUBBLEWRAP or "bwrap",
         "--unshare-all",
@@ -116,6 +122,8 @@ def bubblewrap_command(limits: Limits, seccomp: int) -> list[str]:
         if not place.startswith("/usr/"):
             command += ["--ro-bind", place, place]
     command += ["--tmpfs", str(PACKAGE / "grading" / "questions")]
+    for cover, place in covers(absent):
+        command += ["--ro-bind", cover, place]
     for place in ("/proc/cpuinfo", "/sys/devices/system/cpu"):  # for half precision
         command += ["--ro-bind-try", place, place]
     for device in ("null", "zero", "urandom", "random"):
@@ -140,7 +148,9 @@ def worker_environment() -> dict[str, str]:
 
 
 @contextmanager
-def started(limits: Limits, isolation: Isolation) -> Iterator[subprocess.Popen[bytes]]:
+def started(
+    limits: Limits, isolation: Isolation, absent: frozenset[str] = frozenset()
+) -> Iterator[subprocess.Popen[bytes]]:
     """Start a worker, and leave nothing of it behind."""
     streams: Any = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     if isolation != "bubblewrap":
@@ -166,7 +176,10 @@ def started(limits: Limits, isolation: Isolation) -> Iterator[subprocess.Popen[b
         os.write(write, seccomp_filter(platform.machine()))
         os.close(write)
         process = subprocess.Popen(
-            bubblewrap_command(limits, read), pass_fds=[read], env={}, **streams
+            bubblewrap_command(limits, read, absent),
+            pass_fds=[read],
+            env={},
+            **streams,
         )
     finally:
         os.close(read)
@@ -231,6 +244,7 @@ def converse(
     limits: Limits,
     isolation: Isolation = "bubblewrap",
     until: float = math.inf,
+    absent: frozenset[str] = frozenset(),
 ) -> Iterator[dict[str, Any]]:
     """Send a worker its request and yield its messages, the last of them its `end`.
 
@@ -240,7 +254,7 @@ def converse(
     mark = secrets.token_hex()
     content = json.dumps({**request, **request_of(limits, isolation, mark)}).encode()
     began = False
-    with started(limits, isolation) as process:
+    with started(limits, isolation, absent) as process:
         assert process.stdin
         assert process.stderr
         with suppress(BrokenPipeError):
