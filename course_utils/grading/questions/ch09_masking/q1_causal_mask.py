@@ -18,22 +18,51 @@ def lower(n_queries: int, n_keys: int, diagonal: int = 0) -> Tensor:
     return torch.ones(n_queries, n_keys, dtype=torch.bool).tril(diagonal)
 
 
-def causal_mask(n_queries: int, n_keys: int) -> Tensor:
-    return lower(n_queries, n_keys, n_keys - n_queries)
+def causal_mask(n_queries: int, n_keys: int, window: int) -> Tensor:
+    return band(n_queries, n_keys, window)
 
 
-def upper(n_queries: int, n_keys: int) -> Tensor:
-    whole = torch.ones(n_queries, n_keys, dtype=torch.bool)
-    return whole.triu(n_keys - n_queries)
+def band(
+    n_queries: int,
+    n_keys: int,
+    window: int,
+    ahead: int = 0,
+    top: int | None = None,
+    bottom: int | None = None,
+) -> Tensor:
+    """Keys up to `ahead` of the query and less than `window` behind it.
+
+    `top` and `bottom` are the diagonals that this counts from, if not the right one.
+    """
+    shift = n_keys - n_queries
+    top, bottom = shift if top is None else top, shift if bottom is None else bottom
+    return lower(n_queries, n_keys, top + ahead) & ~lower(
+        n_queries, n_keys, bottom - window
+    )
+
+
+def sliced(n_queries: int, n_keys: int, window: int) -> Tensor:
+    """Row by row, with slices whose start may be negative."""
+    mask = torch.zeros(n_queries, n_keys, dtype=torch.bool)
+    for i, row in enumerate(mask, start=n_keys - n_queries):
+        row[i - window + 1 : i + 1] = True
+    return mask
+
+
+def upper(n_queries: int, n_keys: int, window: int) -> Tensor:
+    shift = n_keys - n_queries
+    return ~lower(n_queries, n_keys, shift - 1) & lower(
+        n_queries, n_keys, shift + window - 1
+    )
 
 
 def draw_square(rng: np.random.Generator) -> list[Args]:
-    return [(n, n) for n in sizes(rng, 2, least=4)]
+    return [(n, n, 3) for n in sizes(rng, 2, least=5)]
 
 
 def draw_cache(rng: np.random.Generator) -> list[Args]:
-    few, many, more = sorted(sizes(rng, 3, least=3))
-    return [(few, many), (few, more), (1, many)]
+    few, many, more = sorted(sizes(rng, 3, least=4))
+    return [(few, many, 2), (few, more, 3), (1, many, 3), (few, many, many)]
 
 
 def is_boolean(args: Args, value: Any) -> bool:
@@ -42,14 +71,15 @@ def is_boolean(args: Args, value: Any) -> bool:
 
 QUESTION = Question(
     id="09.1",
-    title="A causal mask",
+    title="A causal mask with a window, for a cache",
     answer="causal_mask",
-    arguments=("n_queries", "n_keys"),
+    arguments=("n_queries", "n_keys", "window"),
     outputs=(Output("mask", "query key"),),
     reference=causal_mask,
     difficulty="easy",
-    minutes=6,
-    next_step="write the body of `causal_mask`: a table of True, and its triangle.",
+    minutes=8,
+    next_step="which token of the text is query i? Then say for each pair of a query "
+    "and a key how far apart they are.",
     parts=(
         Part("as many keys as queries", 1, draw_square),
         Part(
@@ -57,7 +87,7 @@ QUESTION = Question(
             1,
             draw_cache,
             only_failure_hint="right for a square mask, wrong when there are more "
-            "keys: the queries are the last tokens",
+            "keys, or a window as long as the text: the queries are the last tokens",
         ),
         Part("boolean", 1, draw_square, accepts=is_boolean),
     ),
@@ -65,61 +95,122 @@ QUESTION = Question(
         Mistake(
             "inverted",
             "True stands where it is blocked: in this course True means “may attend”",
-            lambda q, k: ~causal_mask(q, k),
+            lambda q, k, w: ~causal_mask(q, k, w),
+        ),
+        Mistake(
+            "no_window",
+            "the window is not used: this is the whole triangle, however far back a "
+            "key lies",
+            lambda q, k, w: lower(q, k, k - q),
+        ),
+        Mistake(
+            "no_window_top_left",
+            "the window is not used, and the triangle sits in the upper left corner: "
+            "with more keys the queries are the last tokens",
+            lambda q, k, w: lower(q, k),
+        ),
+        Mistake(
+            "window_without_itself",
+            "every query sees one key too many at the far end: the window of `window` "
+            "tokens includes the query's own",
+            lambda q, k, w: band(q, k, w + 1),
+        ),
+        Mistake(
+            "window_too_short",
+            "every query sees one key too few at the far end: `window` keys, its own "
+            "among them",
+            lambda q, k, w: band(q, k, w - 1),
         ),
         Mistake(
             "off_by_one",
             "every query sees one key too many, the next token, which holds the answer "
             "to its question",
-            lambda q, k: lower(q, k, k - q + 1),
+            lambda q, k, w: band(q, k, w, ahead=1),
+        ),
+        Mistake(
+            "shifted_ahead",
+            "the whole window has slipped one token ahead: each query sees the next "
+            "token, and misses the last of its window",
+            lambda q, k, w: band(q, k, w - 1, ahead=1),
         ),
         Mistake(
             "too_strict",
-            "no query sees its own token, and one may see nothing at all: a place may "
+            "no query sees its own token, and one may see nothing at all: a token may "
             "look at itself",
-            lambda q, k: lower(q, k, k - q - 1),
+            lambda q, k, w: band(q, k, w, ahead=-1),
+        ),
+        Mistake(
+            "slipped_back",
+            "the whole window has slipped one token back: a token may look at itself",
+            lambda q, k, w: band(q, k, w + 1, ahead=-1),
+        ),
+        Mistake(
+            "both_sides",
+            "the window is open on both sides: the causal mask is missing, the future "
+            "is seen",
+            lambda q, k, w: band(q, k, w, ahead=w - 1),
+        ),
+        Mistake(
+            "future_open",
+            "nothing hides the future: the window limits how far *back* a query sees, "
+            "and the causal mask how far ahead",
+            lambda q, k, w: ~lower(q, k, k - q - w),
         ),
         Mistake(
             "top_left",
-            "the triangle sits in the upper left corner: with more keys than queries "
+            "the band begins in the upper left corner: with more keys than queries "
             "the first query would be taken for the first token, but which is it?",
-            lower,
+            lambda q, k, w: band(q, k, w, top=0, bottom=0),
+        ),
+        Mistake(
+            "one_more_top_left",
+            "two slips: the window includes the query's own token, so one key too many "
+            "is seen; and with more keys the queries are the last tokens",
+            lambda q, k, w: band(q, k, w + 1, top=0, bottom=0),
+        ),
+        Mistake(
+            "negative_start",
+            "near the start of the text the slice begins at a negative number, which "
+            "counts from the end: those queries see nothing",
+            sliced,
+        ),
+        Mistake(
+            "far_end_top_left",
+            "the triangle is in its place, but the far end of the window is counted as "
+            "if the first query were the first token",
+            lambda q, k, w: band(q, k, w, bottom=0),
+        ),
+        Mistake(
+            "triangle_top_left",
+            "the far end of the window is in its place, but the triangle sits in the "
+            "upper left corner: which token is the first query?",
+            lambda q, k, w: band(q, k, w, top=0),
         ),
         Mistake(
             "upper_triangle",
-            "this is the upper triangle: each token sees itself and what comes after; "
-            "rows are queries, columns are keys",
+            "each token sees itself and what comes *after*; rows are queries, columns "
+            "are keys",
             upper,
         ),
         Mistake(
-            "upper_top_left",
-            "this is an upper triangle, and it begins in the upper left corner: each "
-            "token sees what comes after it; rows are queries, columns are keys, and "
-            "with more keys the queries are the last tokens",
-            lambda q, k: torch.ones(q, k, dtype=torch.bool).triu(),
-        ),
-        Mistake(
-            "inverted_top_left",
-            "True stands where it is blocked: in this course True means “may attend”; "
-            "and with more keys than queries, which tokens are the queries?",
-            lambda q, k: ~lower(q, k),
+            "last_keys_for_all",
+            "every query sees the last `window` keys of the text: each has a window of "
+            "its own, which ends at its own token",
+            lambda q, k, w: lower(q, k, k - q) & (torch.arange(k) >= k - w),
         ),
         Mistake(
             "not_boolean",
             "the pattern is right, but its type is not boolean: a float mask would be "
             "added to the scores",
-            lambda q, k: causal_mask(q, k).float(),
+            lambda q, k, w: causal_mask(q, k, w).float(),
         ),
         Mistake(
             "additive",
             "these are numbers to be added to scores (0 and −∞); a boolean mask was "
             "asked for, True = may attend",
-            lambda q, k: torch.zeros(q, k).masked_fill(~causal_mask(q, k), -torch.inf),
-        ),
-        Mistake(
-            "nothing_blocked",
-            "every pair is allowed: this blocks nothing",
-            lambda q, k: torch.ones(q, k, dtype=torch.bool),
+            lambda q, k, w: torch.zeros(q, k).masked_fill(
+                ~causal_mask(q, k, w), -torch.inf
+            ),
         ),
     ),
     packaged=("causal_mask",),
@@ -130,32 +221,48 @@ QUESTION = Question(
 
 
 def by_pair(rule):
-    """Fill a mask entry by entry."""
+    """Fill a mask entry by entry; `back` says how far a key lies behind the query."""
 
-    def answer(n_queries, n_keys):
-        shift = n_keys - n_queries
+    def answer(n_queries, n_keys, window):
+        first = n_keys - n_queries
         return torch.tensor(
-            [[rule(i, j, shift) for j in range(n_keys)] for i in range(n_queries)]
+            [
+                [rule(first + i - j, window, i, j) for j in range(n_keys)]
+                for i in range(n_queries)
+            ]
         )
 
     return answer
 
 
+def of_whole_text(n_queries, n_keys, window):
+    whole = np.tril(np.ones((n_keys, n_keys), bool)) & np.triu(
+        np.ones((n_keys, n_keys), bool), 1 - window
+    )
+    return torch.from_numpy(whole[n_keys - n_queries :])
+
+
 RIGHT = [
-    by_pair(lambda i, j, s: j <= i + s),
-    lambda q, k: ~torch.ones(q, k, dtype=torch.bool).triu(k - q + 1),
-    lambda q, k: torch.ones(k, k, dtype=torch.bool).tril()[k - q :],
+    by_pair(lambda back, w, i, j: 0 <= back < w),
+    of_whole_text,
+    lambda q, k, w: (
+        torch.ones(q, k).tril(k - q) * torch.ones(q, k).triu(k - q - w + 1) == 1
+    ),
 ]
 WRONG = [
-    ("inverted", by_pair(lambda i, j, s: j > i + s)),
-    ("off_by_one", by_pair(lambda i, j, s: j <= i + s + 1)),
-    ("too_strict", by_pair(lambda i, j, s: j < i + s)),
-    ("top_left", by_pair(lambda i, j, s: j <= i)),
-    ("upper_triangle", by_pair(lambda i, j, s: j >= i + s)),
-    ("upper_top_left", by_pair(lambda i, j, s: j >= i)),
-    ("inverted_top_left", by_pair(lambda i, j, s: j > i)),
-    ("not_boolean", by_pair(lambda i, j, s: int(j <= i + s))),
-    ("additive", by_pair(lambda i, j, s: 0.0 if j <= i + s else -math.inf)),
-    ("nothing_blocked", lambda q, k: torch.ones(q, k) > 0),
+    ("inverted", by_pair(lambda back, w, i, j: not 0 <= back < w)),
+    ("no_window", by_pair(lambda back, w, i, j: back >= 0)),
+    ("no_window_top_left", by_pair(lambda back, w, i, j: j <= i)),
+    ("window_without_itself", by_pair(lambda back, w, i, j: 0 <= back <= w)),
+    ("off_by_one", by_pair(lambda back, w, i, j: -1 <= back < w)),
+    ("too_strict", by_pair(lambda back, w, i, j: 0 < back < w)),
+    ("slipped_back", by_pair(lambda back, w, i, j: 1 <= back <= w)),
+    ("both_sides", by_pair(lambda back, w, i, j: abs(back) < w)),
+    ("top_left", by_pair(lambda back, w, i, j: 0 <= i - j < w)),
+    ("far_end_top_left", by_pair(lambda back, w, i, j: back >= 0 and i - j < w)),
+    ("triangle_top_left", by_pair(lambda back, w, i, j: i >= j and back < w)),
+    ("upper_triangle", by_pair(lambda back, w, i, j: 0 <= -back < w)),
+    ("not_boolean", by_pair(lambda back, w, i, j: int(0 <= back < w))),
+    ("additive", by_pair(lambda back, w, i, j: 0.0 if 0 <= back < w else -math.inf)),
 ]
-PARTIAL = [(2, lambda q, k: torch.ones(q, k, dtype=torch.bool).tril())]
+PARTIAL = [(2, lambda q, k, w: lower(q, k) & ~lower(q, k, -w))]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import normal, sizes
@@ -14,26 +13,36 @@ from course_utils.grading.questions.model import Args, Mistake, Output, Part, Qu
 from course_utils.models.attention import masked_softmax as right_softmax
 
 
-def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    return right_softmax(scores, mask)
+def masked_softmax(scores: Tensor, mask: Tensor, sink: float) -> Tensor:
+    return weighed(scores, mask, sink)
 
 
-def filled(number: float, dim: int = -1) -> Any:
-    """The softmax with a number written over what is blocked."""
-    return lambda s, m: torch.softmax(s.masked_fill(~m, number), dim=dim)
+def weighed(
+    scores: Tensor,
+    mask: Tensor,
+    sink: float,
+    fill: float = -torch.inf,
+    dim: int = -1,
+    keep: bool = False,
+) -> Tensor:
+    """A softmax over the scores, masked with `fill`, and one more, the sink."""
+    scores = scores.masked_fill(~mask, fill)
+    extra = torch.full_like(scores.narrow(dim, 0, 1), sink)
+    weights = torch.softmax(torch.cat([scores, extra], dim=dim), dim=dim)
+    return weights if keep else weights.narrow(dim, 0, scores.shape[dim])
 
 
-def late(scores: Tensor, mask: Tensor) -> Tensor:
-    return torch.softmax(scores, dim=-1) * mask
+def unshifted(scores: Tensor, mask: Tensor, sink: float) -> Tensor:
+    """The exponential of the sink beside powers that were made smaller."""
+    open_scores = scores.masked_fill(~mask, -torch.inf)
+    largest = open_scores.amax(dim=-1, keepdim=True)
+    powers = (open_scores - largest).exp()
+    return powers / (powers.sum(dim=-1, keepdim=True) + math.exp(sink))
 
 
-def renormalised(scores: Tensor, mask: Tensor) -> Tensor:
-    rest = late(scores, mask)
-    return rest / rest.sum(dim=-1, keepdim=True)
-
-
-def lowest(scores: Tensor, mask: Tensor) -> Tensor:
-    return filled(torch.finfo(scores.dtype).min)(scores, mask)
+def overflowing(scores: Tensor, mask: Tensor, sink: float) -> Tensor:
+    powers = scores.exp() * mask
+    return powers / (powers.sum(dim=-1, keepdim=True) + torch.tensor(sink).exp())
 
 
 def draw_masked(rng: np.random.Generator, *batch: int, blocked: bool = False) -> Args:
@@ -44,37 +53,44 @@ def draw_masked(rng: np.random.Generator, *batch: int, blocked: bool = False) ->
     mask[:, 0] = True
     if blocked:
         mask[1] = False
-    return normal(rng, *batch, query, key), mask
+    sink = round(float(rng.uniform(0.5, 1.5)), 3)
+    return normal(rng, *batch, query, key), mask, sink
 
 
 def draw_extremes(rng: np.random.Generator) -> list[Args]:
     """Half precision with a blocked row, keys that are loud, and keys that are low.
 
-    Blocked keys score 200 more in the one, open ones 20,000 below 0 in the other.
+    Blocked keys score 200 more in the one, open ones and the sink 20,000 below 0 in
+    the other.
 
-    In half precision four of eight keys are open and all scores are 0: then the
-    weights are exact, and it does not matter in which precision they were computed.
+    In half precision four of eight keys are open, all scores are 0 and the sink far
+    below: then the weights are exact, whatever the precision they were computed in.
     """
     mask = np.stack([rng.permutation(np.arange(8) < 4) for _ in range(5)])
     mask[2] = False
     scores = np.zeros((5, 8), np.float16)
-    loud, open_mask = draw_masked(rng)
+    loud, open_mask, sink = draw_masked(rng)
     loud = loud + np.float32(200) * (~open_mask).astype(np.float32)
-    low, low_mask = draw_masked(rng)
-    return [(scores, mask), (loud, open_mask), (low - np.float32(2e4), low_mask)]
+    low, low_mask, _ = draw_masked(rng)
+    low = np.round(8 * low) / 8 - np.float32(2e4)  # so that 32 bits hold it exactly
+    return [
+        (scores, mask, -100.0),
+        (loud, open_mask, sink),
+        (low, low_mask, 0.75 - 2e4),
+    ]
 
 
 QUESTION = Question(
     id="09.4",
-    title="A masked softmax for every row",
+    title="A masked softmax with a sink",
     answer="masked_softmax",
-    arguments=("scores", "mask"),
+    arguments=("scores", "mask", "sink"),
     outputs=(Output("weights", "query key"),),
     reference=masked_softmax,
     difficulty="medium",
-    minutes=10,
-    next_step="write the body of `masked_softmax`; think of a row of the mask that is "
-    "False throughout.",
+    minutes=12,
+    next_step="think of the sink as one more key that is never blocked, and whose "
+    "value is nothing.",
     parts=(
         Part("weights", 1, lambda rng: [draw_masked(rng), draw_masked(rng)]),
         Part(
@@ -91,67 +107,117 @@ QUESTION = Question(
             only_failure_hint="right for one table, wrong when batch and head axes "
             "stand in front: count axes from the end, and let the mask broadcast",
         ),
-        Part("half precision, loud keys", 1, draw_extremes),
+        Part(
+            "half precision, loud keys, low keys",
+            1,
+            draw_extremes,
+            only_failure_hint="right for scores of ordinary size; with very high "
+            "blocked scores, very low open ones or in half precision it is not: is a "
+            "number written over blocked scores, or an exponential taken unguarded?",
+        ),
     ),
     mistakes=(
         Mistake(
-            "nan",
-            "a row in which everything is blocked becomes NaN: all its scores are −∞, "
-            "and the softmax divides 0 by 0",
-            filled(-torch.inf),
+            "no_sink",
+            "the rows sum to one, the sink takes no share: added to every score it "
+            "changes nothing; it stands beside the keys in the denominator",
+            lambda s, m, sink: right_softmax(s, m),
+        ),
+        Mistake(
+            "no_sink_nan",
+            "the sink takes no share, and a row in which everything is blocked becomes "
+            "NaN: beside the keys the sink is always there to take the weight",
+            lambda s, m, sink: torch.softmax(s.masked_fill(~m, -torch.inf), dim=-1),
+        ),
+        Mistake(
+            "sink_returned",
+            "the sink's own weight is returned as well: there is one weight for each "
+            "key, and the sink is none",
+            lambda s, m, sink: weighed(s, m, sink, keep=True),
+        ),
+        Mistake(
+            "same_share_for_all",
+            "the usual weights are all scaled by one number: how much the sink takes "
+            "depends on the scores of the row",
+            lambda s, m, sink: right_softmax(s, m) / (1 + math.exp(sink)),
+        ),
+        Mistake(
+            "same_share_nan",
+            "the usual weights are all scaled by one number, but how much the sink "
+            "takes depends on the row's scores; and a blocked row becomes NaN",
+            lambda s, m, sink: (
+                torch.softmax(s.masked_fill(~m, -torch.inf), dim=-1)
+                / (1 + math.exp(sink))
+            ),
+        ),
+        Mistake(
+            "sink_in_blocked",
+            "every blocked key gets the sink's score: there is one sink in a row, "
+            "however many keys are blocked",
+            lambda s, m, sink: torch.softmax(s.masked_fill(~m, sink), dim=-1) * m,
+        ),
+        Mistake(
+            "sink_not_exponentiated",
+            "the sink is added to the sum of powers as it is: it is a score, so its "
+            "exponential stands there",
+            lambda s, m, sink: s.exp() * m / ((s.exp() * m).sum(-1, True) + sink),
+        ),
+        Mistake(
+            "sink_of_zero",
+            "the sink's score is taken for 0 (its power for 1): it is an argument",
+            lambda s, m, sink: weighed(s, m, 0.0),
+        ),
+        Mistake(
+            "sink_not_shifted",
+            "the largest score was subtracted from the scores and not from the sink: "
+            "all terms of the denominator need the same factor",
+            unshifted,
+        ),
+        Mistake(
+            "overflow",
+            "the exponential of a raw score overflows or vanishes when scores are far "
+            "from 0, and ∞ · 0 is NaN: block *before* it; a softmax does the rest",
+            overflowing,
+        ),
+        Mistake(
+            "overflow_hidden",
+            "the exponential of a raw score overflows or vanishes when scores are far "
+            "from 0, and the NaN is then taken for 0: block before the exponential",
+            lambda s, m, sink: overflowing(s, m, sink).nan_to_num(),
         ),
         Mistake(
             "minus_1e9",
-            "−1e9 is only a low score: where everything is blocked all are equally low "
-            "and share the weight, and half precision can't hold the number",
-            filled(-1e9),
-        ),
-        Mistake(
-            "lowest_number",
-            "the lowest number is still a number: where everything is blocked, all "
-            "scores are equal and everything is seen",
-            lowest,
+            "−1e9 is only a low score: half precision can't hold the number; −∞ is "
+            "what no score can be below",
+            lambda s, m, sink: weighed(s, m, sink, fill=-1e9),
         ),
         Mistake(
             "zero_score",
             "a blocked score is set to 0, and e⁰ = 1: 0 is a score like any other",
-            filled(0.0),
+            lambda s, m, sink: weighed(s, m, sink, fill=0.0),
         ),
         Mistake(
             "not_renormalised",
-            "the zeros come after the softmax, so the rows no longer sum to one, and "
-            "what is left still knows what was blocked",
-            late,
-        ),
-        Mistake(
-            "renormalised",
-            "the softmax runs over everything and is renormalised after: where a "
-            "blocked key scores much higher, the rest was already rounded to 0",
-            lambda s, m: renormalised(s, m).nan_to_num(),
-        ),
-        Mistake(
-            "renormalised_nan",
-            "the softmax runs over everything and is renormalised after: where all is "
-            "blocked, or a blocked key scores much higher, the sum is 0, and 0 / 0 is "
-            "NaN",
-            renormalised,
+            "the zeros come after the softmax, so blocked keys still have their share "
+            "of the denominator: what is left knows what was blocked",
+            lambda s, m, sink: weighed(s, m | True, sink) * m,
         ),
         Mistake(
             "inverted",
             "the allowed keys are blocked and the blocked ones seen: True means “may "
             "attend”",
-            lambda s, m: right_softmax(s, ~m),
+            lambda s, m, sink: weighed(s, ~m, sink),
         ),
         Mistake(
             "over_queries",
-            "the softmax runs over the queries, so that the columns sum to one: each "
+            "the softmax runs over the queries, so that the columns share a sink: each "
             "query shares out its own weight",
-            lambda s, m: filled(-torch.inf, dim=-2)(s, m).nan_to_num(),
+            lambda s, m, sink: weighed(s, m, sink, dim=-2),
         ),
         Mistake(
             "mask_ignored",
             "the mask is not used: these are the weights without it",
-            lambda s, m: torch.softmax(s, dim=-1),
+            lambda s, m, sink: weighed(s, m | True, sink),
         ),
     ),
     packaged=("masked_softmax",),
@@ -164,54 +230,51 @@ QUESTION = Question(
 def by_row(weigh):
     """Weigh row by row, with Python's loop and the exponential."""
 
-    def answer(scores, mask):
+    def answer(scores, mask, sink):
         flat = scores.float().reshape(-1, *mask.shape)
         rows = [
-            torch.stack([weigh(s, m) for s, m in zip(table, mask)]) for table in flat
+            torch.stack([weigh(s, m, sink) for s, m in zip(table, mask)])
+            for table in flat
         ]
         return torch.stack(rows).reshape(scores.shape)
 
     return answer
 
 
-def careful(s, m):
-    if not m.any():
-        return torch.zeros_like(s)
-    powers = torch.where(m, (s - s[m].max()).exp(), torch.zeros_like(s))
-    return powers / powers.sum()
+def careful(s, m, sink):
+    largest = max([float(x) for x, seen in zip(s, m) if seen] + [sink])
+    powers = torch.where(m, (s - largest).exp(), torch.zeros_like(s))
+    return powers / (powers.sum() + math.exp(sink - largest))
 
 
-def softmax_with_added(scores, mask):
-    weights = (
-        scores + torch.zeros_like(scores).masked_fill(~mask, -torch.inf)
-    ).softmax(-1)
-    return weights.nan_to_num(0.0)
+def times_a_sigmoid(scores, mask, sink):
+    """The usual weights, times the share of all that does not go to the sink."""
+    blocked = scores.double().masked_fill(~mask, -torch.inf)
+    total = blocked.logsumexp(dim=-1, keepdim=True)
+    return torch.softmax(blocked, dim=-1).nan_to_num() * torch.sigmoid(total - sink)
 
 
-RIGHT = [
-    by_row(careful),
-    softmax_with_added,
-    lambda s, m: F.scaled_dot_product_attention(
-        s.float(), torch.eye(s.shape[-1]), torch.eye(s.shape[-1]), m, scale=1.0
-    ),
-]
+def of_numpy(scores, mask, sink):
+    s = np.where(mask.numpy(), scores.double().numpy(), -np.inf)
+    total = np.logaddexp.reduce(s, axis=-1, keepdims=True)
+    return torch.from_numpy(np.exp(s - np.logaddexp(total, sink)))
+
+
+RIGHT = [by_row(careful), times_a_sigmoid, of_numpy]
 WRONG = [
-    ("nan", by_row(lambda s, m: s.where(m, -torch.inf).softmax(0))),
     (
-        "lowest_number",
-        by_row(lambda s, m: careful(s, m) if m.any() else torch.ones_like(s) / len(s)),
+        "no_sink",
+        by_row(lambda s, m, sink: s.where(m, -torch.inf).softmax(0).nan_to_num()),
     ),
-    ("minus_1e9", lambda s, m: s.masked_fill(m.logical_not(), -1e9).softmax(-1)),
-    ("zero_score", by_row(lambda s, m: (s * m).softmax(0))),
-    ("not_renormalised", by_row(lambda s, m: s.softmax(0).where(m, 0.0))),
+    ("no_sink_nan", by_row(lambda s, m, sink: s.where(m, -torch.inf).softmax(0))),
     (
-        "renormalised",
-        by_row(lambda s, m: F.normalize(s.softmax(0) * m, p=1, dim=0, eps=1e-30)),
+        "minus_1e9",
+        lambda s, m, sink: torch.cat(
+            [s.masked_fill(m.logical_not(), -1e9), s[..., :1] * 0 + sink], -1
+        ).softmax(-1)[..., :-1],
     ),
-    (
-        "renormalised_nan",
-        by_row(lambda s, m: s.softmax(0) * m / (s.softmax(0) * m).sum()),
-    ),
-    ("inverted", by_row(lambda s, m: careful(s, ~m))),
-    ("mask_ignored", by_row(lambda s, m: s.softmax(0))),
+    ("zero_score", by_row(lambda s, m, sink: careful(s * m, m | True, sink))),
+    ("not_renormalised", by_row(lambda s, m, sink: careful(s, m | True, sink) * m)),
+    ("inverted", by_row(lambda s, m, sink: careful(s, ~m, sink))),
+    ("mask_ignored", by_row(lambda s, m, sink: careful(s, m | True, sink))),
 ]

@@ -83,7 +83,14 @@ QUESTION = Question(
             "the second number counts the token itself in every layer: how many steps "
             "back does one layer carry something?",
             lambda: (7, 20, 465),
-            number_is(1, 20, 16),
+            number_is(1, 20),
+        ),
+        Mistake(
+            "window_of_tokens",
+            "the second number counts the tokens that are seen, the output's own among "
+            "them: how many positions *back* is the farthest?",
+            lambda: (7, 16, 465),
+            number_is(1, 16),
         ),
         Mistake(
             "window_one_layer_short",
