@@ -13,8 +13,23 @@ from torch import Tensor
 from course_utils.grading.questions.draw import first, normal, second, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
-from .q1_split_heads import by_slices, counted_anew, split_heads, viewed
-from .q2_merge_heads import concatenated, counted_back, merge_heads
+
+def split_heads(x: Tensor, n_heads: int) -> Tensor:
+    return rearrange(x, "b t (h d) -> b h t d", h=n_heads)
+
+
+def merge_heads(context: Tensor) -> Tensor:
+    return rearrange(context, "b h t d -> b t (h d)")
+
+
+def counted_anew(x: Tensor, n_heads: int) -> Tensor:
+    batch, token, width = x.shape
+    return x.reshape(batch, n_heads, token, width // n_heads)
+
+
+def counted_back(context: Tensor) -> Tensor:
+    batch, head, token, d_head = context.shape
+    return context.reshape(batch, token, head * d_head)
 
 
 def multi_head(
@@ -177,6 +192,19 @@ QUESTION = Question(
 
 
 # ----------------------------------------------------------------------- specimens
+
+
+def by_slices(x, n_heads):
+    width = x.shape[-1] // n_heads
+    return torch.stack([x[..., h * width :][..., :width] for h in range(n_heads)], 1)
+
+
+def viewed(x, n_heads):
+    return x.contiguous().view(x.size(0), n_heads, x.size(1), x.size(2) // n_heads)
+
+
+def concatenated(context):
+    return torch.cat(list(context.unbind(1)), dim=-1)
 
 
 def layer_by_einsum(

@@ -11,16 +11,27 @@ from course_utils.grading.questions.draw import first, second, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
-def cost(d_model: int, n_heads: int, n_tokens: int) -> tuple[int, int]:
-    parameters = 4 * d_model**2 + 4 * d_model
-    return parameters, 8 * n_tokens * d_model**2 + 4 * n_tokens**2 * d_model
+def cost(
+    d_model: int, n_heads: int, d_head: int, n_queries: int, n_keys: int
+) -> tuple[int, int]:
+    return parameters(d_model, n_heads * d_head), operations(
+        d_model, n_heads * d_head, n_queries, n_keys
+    )
+
+
+def parameters(d: int, width: int) -> int:
+    return 4 * d * width + 3 * width + d
+
+
+def operations(d: int, width: int, n: int, m: int) -> int:
+    return 4 * n * d * width + 4 * m * d * width + 4 * n * m * width
 
 
 def draw_sizes(rng: np.random.Generator) -> list[Args]:
-    drawn = []
+    drawn: list[Args] = []
     for heads in (2, 3, 4):
-        d_head, n_tokens = sizes(rng, 2, least=5)
-        drawn.append((heads * d_head, heads, n_tokens))
+        d_head, d_model, n, m = sizes(rng, 4, least=5)
+        drawn.append((d_model, heads, d_head, n, m))
     return drawn
 
 
@@ -29,99 +40,165 @@ def is_number(index: int, formula: Callable[..., float]) -> Any:
     return lambda args, value: abs(float(value[index]) - formula(*args)) < 0.5
 
 
-def parameters_are(
-    name: str, hint: str, formula: Callable[[int, int, int], int]
-) -> Mistake:
-    def wrong(d: int, h: int, n: int) -> tuple[int, int]:
-        return formula(d, h, n), cost(d, h, n)[1]
+def parameters_are(name: str, hint: str, formula: Callable[..., float]) -> Mistake:
+    def wrong(*args: int) -> tuple[float, int]:
+        return formula(*args), cost(*args)[1]
 
     return Mistake(name, hint, wrong, is_number(0, formula))
 
 
-def operations_are(
-    name: str, hint: str, formula: Callable[[int, int, int], float]
-) -> Mistake:
-    def wrong(d: int, h: int, n: int) -> tuple[int, float]:
-        return cost(d, h, n)[0], formula(d, h, n)
+def operations_are(name: str, hint: str, formula: Callable[..., float]) -> Mistake:
+    def wrong(*args: int) -> tuple[int, float]:
+        return cost(*args)[0], formula(*args)
 
     return Mistake(name, hint, wrong, is_number(1, formula))
 
 
 QUESTION = Question(
     id="10.4",
-    title="What the layer costs",
+    title="What cross-attention costs",
     answer="cost",
-    arguments=("d_model", "n_heads", "n_tokens"),
+    arguments=("d_model", "n_heads", "d_head", "n_queries", "n_keys"),
     outputs=(Output("parameters"), Output("operations")),
     reference=cost,
     tolerance=1e-9,
-    difficulty="easy",
-    minutes=8,
-    next_step="add up the steps one by one: fused projection, scores, context, W_O.",
+    difficulty="medium",
+    minutes=10,
+    next_step="add up the steps one by one, with the shape of both factors each time: "
+    "queries, keys, values, scores, context, W_O.",
     parts=(
         Part("parameters", 1, draw_sizes, view=first),
         Part("operations", 2, draw_sizes, view=second),
     ),
     mistakes=(
         parameters_are(
+            "as_in_the_chapter",
+            "the parameters are those of heads that share out d_model: here d_head is "
+            "free, and the heads together are n_heads · d_head wide",
+            lambda d, h, e, n, m: 4 * d * d + 4 * d,
+        ),
+        parameters_are(
             "no_output_matrix",
             "the parameters are those of queries, keys and values alone: one more "
             "matrix mixes what the heads found",
-            lambda d, h, n: 3 * d * d + 3 * d,
+            lambda d, h, e, n, m: 3 * d * h * e + 3 * h * e,
         ),
         parameters_are(
             "no_biases",
             "the parameters are those of the matrices: each projection also has a bias",
-            lambda d, h, n: 4 * d * d,
+            lambda d, h, e, n, m: 4 * d * h * e,
         ),
         parameters_are(
-            "heads_of_full_width",
-            "the parameters grow with the number of heads: that would be so if each "
-            "head were as wide as the whole layer",
-            lambda d, h, n: 3 * h * d * d + d * d + 4 * d,
+            "output_bias_too_wide",
+            "the last bias is counted as wide as all heads: a bias has one number for "
+            "each *output* of its projection",
+            lambda d, h, e, n, m: 4 * d * h * e + 4 * h * e,
         ),
         parameters_are(
-            "four_matrices_a_head",
-            "the whole layer's parameters are counted once for each head: the heads "
-            "share out one set of matrices",
-            lambda d, h, n: h * (4 * d * d + 4 * d),
+            "biases_as_wide_as_inputs",
+            "the biases are counted by the width of what goes in: a bias has one "
+            "number for each output of its projection",
+            lambda d, h, e, n, m: 4 * d * h * e + 4 * d,
         ),
         parameters_are(
             "one_head_only",
-            "the parameters are those of one narrow head: the layer has all of them",
-            lambda d, h, n: 4 * d * (d // h) + 4 * (d // h),
+            "the parameters are those of one head: the layer has all of them",
+            lambda d, h, e, n, m: 4 * d * e + 3 * e + d,
+        ),
+        parameters_are(
+            "square_output_matrix",
+            "W_O is counted as d_model × d_model: it takes what all heads found, side "
+            "by side, and that is n_heads · d_head wide",
+            lambda d, h, e, n, m: 3 * d * h * e + 3 * h * e + d * d + d,
+        ),
+        operations_are(
+            "square_output_product",
+            "the product with W_O is counted at d_model × d_model: it takes what all "
+            "heads found, side by side, and that is n_heads · d_head wide",
+            lambda d, h, e, n, m: (
+                (2 * n + 4 * m) * d * h * e + 4 * n * m * h * e + 2 * n * d * d
+            ),
+        ),
+        operations_are(
+            "roles_exchanged",
+            "it is counted as if the n_keys tokens gave queries, and the others keys "
+            "and values: who asks?",
+            lambda d, h, e, n, m: (6 * n + 2 * m) * d * h * e + 4 * n * m * h * e,
+        ),
+        operations_are(
+            "pairs_of_queries",
+            "the pairs are counted as queries with queries: every query meets every "
+            "*key*",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 4 * n * n * h * e,
+        ),
+        operations_are(
+            "heads_counted_twice",
+            "the heads are counted twice: n_heads · d_head has them all in it already",
+            lambda d, h, e, n, m: (
+                h * ((2 * n + 4 * m) * d * h * e + 4 * n * m * h * e)
+                + 2 * n * d * h * e
+            ),
         ),
         operations_are(
             "multiplications_only",
             "the operations are the multiplications alone: each comes with an addition",
-            lambda d, h, n: 4 * n * d * d + 2 * n * n * d,
+            lambda d, h, e, n, m: operations(d, h * e, n, m) / 2,
+        ),
+        operations_are(
+            "self_attention",
+            "everything is counted as if the keys came from the queries' own tokens: "
+            "keys and values are made of the other text",
+            lambda d, h, e, n, m: operations(d, h * e, n, n),
+        ),
+        operations_are(
+            "all_projected_from_queries",
+            "keys and values are projected from the queries' tokens: they are made of "
+            "the n_keys tokens that are asked",
+            lambda d, h, e, n, m: 8 * n * d * h * e + 4 * n * m * h * e,
+        ),
+        operations_are(
+            "output_for_keys",
+            "W_O is applied to the wrong tokens: there is one output for each *query*",
+            lambda d, h, e, n, m: (2 * n + 6 * m) * d * h * e + 4 * n * m * h * e,
         ),
         operations_are(
             "no_pairs",
-            "the operations are those of the projections alone: every pair of tokens "
-            "is scored, and every weight multiplies a value",
-            lambda d, h, n: 8 * n * d * d,
+            "the operations are those of the projections alone: every pair of a query "
+            "and a key is scored, and every weight multiplies a value",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e,
         ),
         operations_are(
             "scores_only",
             "the scores are counted, the product of weights and values is missing",
-            lambda d, h, n: 8 * n * d * d + 2 * n * n * d,
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 2 * n * m * h * e,
         ),
         operations_are(
             "pairs_at_full_width",
-            "the pairs are counted at full width for every head: the dot products of "
-            "a head are shorter, in the same measure as there are more of them",
-            lambda d, h, n: 8 * n * d * d + 4 * h * n * n * d,
+            "the pairs are counted at width d_model: a head's dot products have d_head "
+            "terms",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 4 * n * m * h * d,
+        ),
+        operations_are(
+            "pairs_of_width_d_model",
+            "the pairs are counted as if all heads together were d_model wide: here "
+            "they are n_heads · d_head wide",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 4 * n * m * d,
         ),
         operations_are(
             "pairs_of_one_head",
-            "the pairs are counted for one narrow head: every head scores all pairs",
-            lambda d, h, n: 8 * n * d * d + 4 * n * n * d / h,
+            "the pairs are counted for one head: every head scores all pairs",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 4 * n * m * e,
         ),
         operations_are(
             "no_output_product",
             "the operations lack the product with W_O at the end",
-            lambda d, h, n: 6 * n * d * d + 4 * n * n * d,
+            lambda d, h, e, n, m: (2 * n + 4 * m) * d * h * e + 4 * n * m * h * e,
+        ),
+        operations_are(
+            "keys_projected_once",
+            "one projection of the asked tokens is missing: they give keys *and* "
+            "values",
+            lambda d, h, e, n, m: (4 * n + 2 * m) * d * h * e + 4 * n * m * h * e,
         ),
     ),
 )
@@ -130,61 +207,36 @@ QUESTION = Question(
 # ----------------------------------------------------------------------- specimens
 
 
-def cost_by(parameters, operations):
-    return lambda d, h, n: (parameters(d, h), operations(d, h, n))
+def product(rows, inner, columns):
+    return 2 * rows * inner * columns
 
 
-def true_parameters(d, h):
-    return sum([d * 3 * d, 3 * d, d * d, d])
+def by_head(d, h, e, n, m, pairs=2):
+    """Head by head, and W_O for all of them."""
+    one = product(n, d, e) + 2 * product(m, d, e) + pairs * product(n, e, m)
+    return sum(one for _ in range(h)) + product(n, h * e, d)
 
 
-def true_operations(d, h, n):
-    pairs = sum(2 * n * n * (d // h) for _ in range(h))
-    return 2 * n * d * 3 * d + 2 * pairs + 2 * n * d * d
+def held(d, h, e):
+    return sum([h * 3 * (d + 1) * e, (h * e + 1) * d])
 
 
 RIGHT = [
-    cost_by(true_parameters, true_operations),
-    lambda d, h, n: (4 * d * (d + 1), np.float64(4 * n * d * (2 * d + n))),
+    lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, m)),
+    lambda d, h, e, n, m: (
+        4 * d * h * e + 3 * h * e + d,
+        np.float64(4 * h * e * (d * (n + m) + n * m)),
+    ),
 ]
 WRONG = [
-    ("no_output_matrix", cost_by(lambda d, h: 3 * d * (d + 1), true_operations)),
-    ("no_biases", cost_by(lambda d, h: (2 * d) ** 2, lambda d, h, n: 1)),
-    (
-        "heads_of_full_width",
-        cost_by(lambda d, h: (3 * h + 1) * d * d + 4 * d, true_operations),
-    ),
-    (
-        "four_matrices_a_head",
-        cost_by(lambda d, h: h * true_parameters(d, h), lambda d, h, n: 7),
-    ),
-    (
-        "one_head_only",
-        cost_by(lambda d, h: true_parameters(d, h) // h, true_operations),
-    ),
+    ("as_in_the_chapter", lambda d, h, e, n, m: (4 * d * (d + 1), 1)),
+    ("no_biases", lambda d, h, e, n, m: (4 * d * h * e, by_head(d, h, e, n, m))),
+    ("output_bias_too_wide", lambda d, h, e, n, m: (4 * h * e * (d + 1), 7)),
     (
         "multiplications_only",
-        cost_by(true_parameters, lambda d, h, n: true_operations(d, h, n) / 2),
+        lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, m) // 2),
     ),
-    ("no_pairs", cost_by(true_parameters, lambda d, h, n: 2 * n * 4 * d * d)),
-    (
-        "scores_only",
-        cost_by(
-            true_parameters, lambda d, h, n: true_operations(d, h, n) - 2 * n * n * d
-        ),
-    ),
-    (
-        "pairs_at_full_width",
-        cost_by(true_parameters, lambda d, h, n: 8 * n * d * d + h * 4 * d * n * n),
-    ),
-    (
-        "pairs_of_one_head",
-        cost_by(true_parameters, lambda d, h, n: 8 * n * d * d + 4 * n * n * (d // h)),
-    ),
-    (
-        "no_output_product",
-        cost_by(
-            true_parameters, lambda d, h, n: true_operations(d, h, n) - 2 * n * d * d
-        ),
-    ),
+    ("scores_only", lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, m, 1))),
+    ("no_pairs", lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, m, 0))),
+    ("self_attention", lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, n))),
 ]

@@ -12,7 +12,7 @@ from torch import Tensor
 from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
-from .q2_merge_heads import concatenated, merge_heads
+from .q3_multi_head_attention import concatenated, merge_heads
 
 
 def head_terms(context: Tensor, w_o: Tensor) -> Tensor:

@@ -15,8 +15,12 @@ from torch import Tensor, nn
 from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
-from ..ch10_multi_head.q1_split_heads import counted_anew, split_heads
-from ..ch10_multi_head.q2_merge_heads import counted_back, merge_heads
+from ..ch10_multi_head.q3_multi_head_attention import (
+    counted_anew,
+    counted_back,
+    merge_heads,
+    split_heads,
+)
 from .q1_decoder_block import later
 
 Weights = dict[str, Tensor]
