@@ -48,7 +48,7 @@ class Size(NamedTuple):
 
 SIZES = (
     Size("small", 4, 128, 4, 128, 32, 1.00, 1.9, 1.5, more=2),
-    Size("large", 6, 384, 6, 256, 8, 0.98, 1.5, 7.0, more=2),
+    Size("large", 6, 384, 6, 256, 8, 1.00, 1.5, 7.0, more=2),
 )
 
 

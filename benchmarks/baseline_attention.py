@@ -7,12 +7,25 @@ projections into one, so that all can be asserted to compute the same numbers.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from course_utils.models.attention import MultiHeadAttention
+
+
+@cache
+def past(n: int) -> Tensor:
+    """The causal mask of n tokens, made once: True = may attend."""
+    return torch.ones(n, n, dtype=torch.bool).tril()
+
+
+@cache
+def added(n: int) -> Tensor:
+    """The same in the form that PyTorch's layers add to the scores."""
+    return nn.Transformer.generate_square_subsequent_mask(n)
 
 
 class Fused(nn.Module):
@@ -42,12 +55,10 @@ class Fused(nn.Module):
 
 
 class BooleanMask(Fused):
-    """The fused kernel given the causal mask as a tensor, made for each call."""
+    """The fused kernel given the causal mask as a tensor."""
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        n = q.shape[2]
-        allowed = torch.ones(n, n, dtype=torch.bool).tril()
-        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed)
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=past(q.shape[2]))
 
 
 class Naive(Fused):
@@ -57,10 +68,8 @@ class Naive(Fused):
     """
 
     def mix(self, q: Tensor, k: Tensor, v: Tensor) -> Tensor:
-        n = q.shape[2]
         scores = torch.einsum("bhqd,bhkd->bhqk", q, k) / math.sqrt(q.shape[3])
-        later = torch.ones(n, n, dtype=torch.bool).triu(1)
-        weights = scores.masked_fill(later, -torch.inf).softmax(dim=-1)
+        weights = scores.masked_fill(~past(q.shape[2]), -torch.inf).softmax(dim=-1)
         return torch.einsum("bhqk,bhkd->bhqd", weights, v)
 
 
@@ -72,9 +81,9 @@ class Library(nn.Module):
         self.layer = nn.MultiheadAttention(width, heads, batch_first=True)
 
     def forward(self, x: Tensor) -> Tensor:
-        later = nn.Transformer.generate_square_subsequent_mask(x.shape[1])
+        mask = added(x.shape[1])
         found, _ = self.layer(
-            x, x, x, attn_mask=later, is_causal=True, need_weights=False
+            x, x, x, attn_mask=mask, is_causal=True, need_weights=False
         )
         return found
 

@@ -1,8 +1,8 @@
 """Peers' designs of translation models, re-created from what they do.
 
 `LibraryTransformer` is a model built on PyTorch's `nn.Transformer`. `StepwiseBahdanau`
-is the design of the best-known tutorials: everything inside the loop over the target's
-words. Each has a `same_weights` that makes it compute our numbers.
+and `BroadcastBahdanau` are the designs of two well-known tutorials, which project the
+source's states again at every word of the target. All are given our weights.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from benchmarks.baseline_attention import past
 from course_utils.models.attention import MultiHeadAttention
 from course_utils.models.positions import sinusoidal
 from course_utils.models.rnn import Seq2SeqAttention
@@ -59,7 +60,7 @@ class LibraryTransformer(nn.Module):
         padded = source == self.pad
         x = self.scale * self.source(source) + self.places[: source.shape[1]]
         y = self.scale * self.target(target_in) + self.places[:n]
-        later = torch.ones(n, n, dtype=torch.bool).triu(1)
+        later = ~past(n)
         found = self.stacks(
             x,
             y,
@@ -115,13 +116,13 @@ class StepwiseBahdanau(nn.Module):
 
     At each step the query is repeated beside every source state and both go through one
     matrix (so U h is computed again each time), and the output layer is called for that
-    step alone: the design of bentrevett's tutorials. With `readout_at_end` only the
-    projections are per step, the design of d2l.
+    step alone: the design of bentrevett's tutorials.
     """
 
-    def __init__(self, model: Seq2SeqAttention, readout_at_end: bool = False):
+    readout_at_end = False
+
+    def __init__(self, model: Seq2SeqAttention):
         super().__init__()
-        self.readout_at_end = readout_at_end
         self.encoder, self.first_state = model.encoder, model.first_state
         decoder, attention = model.decoder, model.decoder.attention
         self.embedding, self.readout = decoder.embedding, decoder.readout
@@ -140,6 +141,12 @@ class StepwiseBahdanau(nn.Module):
             for name, p in cell.named_parameters():
                 getattr(self.gru, f"{name}_l0").copy_(p)
 
+    def hidden(self, state: Tensor, states: Tensor) -> Tensor:
+        """What the tanh is taken of: query and key of every source word, summed."""
+        repeated = state[:, None].repeat(1, states.shape[1], 1)
+        summed: Tensor = self.score(torch.cat([repeated, states], dim=2))
+        return summed
+
     def forward(self, source: Tensor, target_in: Tensor) -> tuple[Tensor, Tensor]:
         """Return the logits of every next token, and the weights."""
         states, summary, real = self.encoder(source)
@@ -147,8 +154,7 @@ class StepwiseBahdanau(nn.Module):
         steps, all_logits, all_weights = [], [], []
         for i in range(target_in.shape[1]):
             token = self.embedding(target_in[:, i])
-            repeated = state[:, None].repeat(1, states.shape[1], 1)
-            energy = torch.tanh(self.score(torch.cat([repeated, states], dim=2)))
+            energy = torch.tanh(self.hidden(state, states))
             scores = self.v(energy).squeeze(2).masked_fill(~real, -1e10)
             weights = scores.softmax(dim=1)
             context = torch.bmm(weights[:, None], states)
@@ -165,3 +171,23 @@ class StepwiseBahdanau(nn.Module):
         else:
             logits = torch.stack(all_logits, dim=1)
         return logits, torch.stack(all_weights, dim=1)
+
+
+class BroadcastBahdanau(StepwiseBahdanau):
+    """Bahdanau's model as d2l writes it.
+
+    Query and keys are projected at every step and their sum is broadcast, so nothing is
+    repeated; the states of all steps go through the output layer at the end.
+    """
+
+    readout_at_end = True
+
+    def __init__(self, model: Seq2SeqAttention):
+        super().__init__(model)
+        del self.score
+        attention = model.decoder.attention
+        self.query, self.key = attention.query, attention.key
+
+    def hidden(self, state: Tensor, states: Tensor) -> Tensor:
+        summed: Tensor = self.query(state)[:, None] + self.key(states)
+        return summed

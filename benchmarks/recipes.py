@@ -78,14 +78,14 @@ def linear(share: float, warmup: float = 0.02, flat: float = 0.4) -> float:
     return min(1.0, max(1 - share, 0.0) / (1 - flat))
 
 
-def published(n_tokens: int, seed: int) -> Recipe:
+def published(n_tokens: int, seed: int, lr: float = 1e-3) -> Recipe:
     """nanoGPT's recipe for a CPU: AdamW at 1e-3, batches of 12, 2000 steps in all.
 
     Its 100 steps of warm-up are the first twentieth, here of the time.
     """
     torch.manual_seed(seed)
     model = PlainGPT(n_tokens, WINDOW, WIDTH, HEADS, LAYERS)
-    return Recipe(model, [plain_adamw(model, lr=1e-3)], batch=12, rate=cosine)
+    return Recipe(model, [plain_adamw(model, lr=lr)], batch=12, rate=cosine)
 
 
 def ours(

@@ -27,6 +27,7 @@ AREAS = {
 
 
 UNITS = {"times": "ratio", "nats": "difference", "exponent": "exponent"}
+UNITS["bits"] = UNITS["nats"]
 
 
 @dataclass(frozen=True)
@@ -183,15 +184,39 @@ def table(rows: list[Row]) -> str:
     return "\n".join(text).replace("**", "").strip()
 
 
-def page_cells(row: Row) -> list[str]:
-    """What the page says of a row: the numbers first, for narrow screens."""
-    what, size, against, ratio, spread, target, met = cells(row)
-    numbers = [f"{ratio} {spread}".strip(), target]
-    if met == "**no**":
-        numbers = [f"**{part}**" for part in numbers]
-    numbers = [part.replace(" ", "\N{NO-BREAK SPACE}") for part in numbers]
-    size = size.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")
-    return [*numbers, f"{what}, {size}, against {against}"]
+def shown(row: Row) -> str:
+    """A row's number on the page, bold where it is over its target."""
+    text = f"{number(row.ratio)}"
+    if row.spread:
+        text += f" ± {number(row.spread / 2)}"
+    text = text.replace(" ", "\N{NO-BREAK SPACE}")
+    return text if row.met else f"**{text}**"
+
+
+def targets(rows: list[Row]) -> str:
+    """The targets of the rows of a line; those at one size say which."""
+    found = {row.target for row in rows}
+    if len(found) == 1:
+        (target,) = found
+        return "" if target is None else f"≤\N{NO-BREAK SPACE}{number(target)}"
+    return ", ".join(
+        f"≤\N{NO-BREAK SPACE}{number(row.target)} at {row.size}"
+        for row in rows
+        if row.target is not None
+    )
+
+
+def lines(rows: list[Row]) -> list[str]:
+    """An area as a table: a design on each line, a size in each column."""
+    sizes = list(dict.fromkeys(row.size for row in rows))
+    found = [f"| what | {' | '.join(sizes)} | target |"]
+    found += ["|---" * (len(sizes) + 2) + "|"]
+    for name, baseline in dict.fromkeys((row.name, row.baseline) for row in rows):
+        mine = [row for row in rows if (row.name, row.baseline) == (name, baseline)]
+        at = {row.size: shown(row) for row in mine}
+        numbers = " | ".join(at.get(size, "") for size in sizes)
+        found.append(f"| {name}, against {baseline} | {numbers} | {targets(mine)} |")
+    return found
 
 
 def markdown(rows: list[Row]) -> str:
@@ -201,10 +226,8 @@ def markdown(rows: list[Row]) -> str:
         mine = [row for row in rows if row.area == area]
         if not mine:
             continue
-        (unit, *_) = {row.unit for row in mine}
-        text += [f"### {title}", "", f"| {UNITS[unit]} | target | what |"]
-        text += ["|---|---|---|"]
-        text += ["| " + " | ".join(page_cells(row)) + " |" for row in mine]
+        units = " or ".join(dict.fromkeys(UNITS[row.unit] for row in mine))
+        text += [f"### {title}", "", f"Each number is a {units}.", "", *lines(mine)]
         notes = dict.fromkeys(row.note for row in mine if row.note)
         text += [""] + [f"{note}\n" for note in notes]
     return "\n".join(text).strip() + "\n"

@@ -12,7 +12,15 @@ from dataclasses import replace
 import pytest
 import torch
 
-from benchmarks import area_growth, area_loss, area_translation, recipes, run, timing
+from benchmarks import (
+    area_growth,
+    area_loss,
+    area_translation,
+    counting,
+    recipes,
+    run,
+    timing,
+)
 from benchmarks.area_attention import works as attention_works
 from benchmarks.area_course import first_visit
 from benchmarks.area_generation import works as generation_works
@@ -39,6 +47,8 @@ from benchmarks.tasks import Plan
 from benchmarks.timing import Ratio, interleaved, ratio_of, summary
 from course_utils.models.attention import MultiHeadAttention
 from course_utils.models.transformer import GPT
+from course_utils.tasks.counting import bits as counted_bits
+from course_utils.tasks.counting import counted_pydoc
 
 ROW = Row("gpt", "step", "small", 0.9, 0.04, 1.0, "a peer")
 
@@ -183,19 +193,24 @@ def test_the_table_has_a_line_for_each_row_and_its_verdict():
     assert lines[3].endswith("no")
 
 
-def test_the_markdown_has_a_column_for_each_heading():
-    lines = markdown([ROW, replace(ROW, area="loss", note="Why.")]).splitlines()
-    assert {line.count("|") for line in lines if line.startswith("|")} == {4}
+def test_the_markdown_has_a_line_for_each_design_and_a_column_for_each_size():
+    rows = [ROW, replace(ROW, size="large"), replace(ROW, baseline="another")]
+    lines = markdown([*rows, replace(ROW, area="loss", note="Why.")]).splitlines()
+    table = [line for line in lines if line.startswith("|")]
+    assert [line.count("|") for line in table] == [5] * 4 + [4] * 3
+    assert table[0] == "| what | small | large | target |"
+    assert table[3].startswith("| step, against another |")
+    assert "|  |" in table[3]  # not measured at that size
     assert "Why." in lines
 
 
 def test_the_markdown_shows_what_is_over_its_target():
-    met, over = markdown([ROW, replace(ROW, ratio=1.2)]).splitlines()[4:6]
+    rows = [ROW, replace(ROW, size="large", ratio=1.2, target=None)]
     space = "\N{NO-BREAK SPACE}"
-    assert met.startswith(
-        f"| 0.90{space}±{space}0.020 | ≤{space}1.00 | step, small, against"
-    )
-    assert over.startswith(f"| **1.20{space}±{space}0.020** | **≤{space}1.00** |")
+    found = f"0.90{space}±{space}0.020"
+    line = markdown([rows[0], replace(rows[1], target=1.0)]).splitlines()[6]
+    assert f"| {found} | **1.20{space}±{space}0.020** | ≤{space}1.00 |" in line
+    assert f"≤{space}1.00 at small |" in markdown(rows).splitlines()[6]
 
 
 def test_ratios_are_rounded_to_what_they_can_tell():
@@ -289,7 +304,7 @@ def test_each_area_has_tasks_and_a_quick_run_has_fewer():
     def cost(plan: Plan) -> float:
         return sum(task.seconds for make in run.TASKS.values() for task in make(plan))
 
-    assert cost(Plan(quick=True, rounds=5)) < 120 < cost(Plan())
+    assert cost(Plan(quick=True, rounds=5)) < 240 < cost(Plan())
 
 
 def test_tasks_run_in_turn_and_tell_how_far_they_are(monkeypatch):
@@ -465,14 +480,35 @@ def test_the_three_parts_of_the_text_are_apart():
 
 def test_only_a_full_run_reads_the_test_text(monkeypatch):
     asked: list[str] = []
+    found = {"as published": [0.0], "its rate tuned": [0.0], "steps": [900]}
+    monkeypatch.setattr(area_loss, "best_rate", lambda seconds, plan: 2e-3)
     monkeypatch.setattr(
-        area_loss, "differences", lambda s, seeds, part, plan: asked.append(part) or [0]
+        area_loss, "differences", lambda s, seeds, part, *_: asked.append(part) or found
     )
     for quick in (True, False):
-        (row,) = area_loss.rows(60.0, (1,), Plan(quick=quick))
-        assert (row.target is None) is quick
-        assert asked[-1] in row.name
+        published, tuned = area_loss.rows(60.0, (1,), Plan(quick=quick))
+        assert (published.target is None) is quick
+        assert tuned.target is None
+        assert asked[-1] in published.name
+        assert "2000 steps, of which 900 fit here" in tuned.note
     assert asked == ["validation", "test"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cache", [True, False])
+def test_a_network_that_weighs_counts_starts_as_the_last_of_them(cache, monkeypatch):
+    monkeypatch.setattr(counting, "ORDER", 3)
+    start = counting.trained(0.0, 0, cache)
+    ids, log_p = counting.experts("validation", cache)
+    assert log_p.shape[1] == 1 + cache
+    with torch.no_grad():
+        logits = start(ids[None, :64], log_p[None, :64])
+    torch.testing.assert_close(logits[0].softmax(-1), log_p[:64, -1].softmax(-1))
+    alone = counted_pydoc(3)["validation"]
+    expected = counted_bits(alone[0], alone[1][int(cache)])
+    assert counting.bits(start, "validation", cache) == pytest.approx(
+        expected, abs=0.01
+    )
 
 
 # -------------------------------------------------------------------------- the course
