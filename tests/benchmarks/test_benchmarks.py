@@ -304,7 +304,7 @@ def test_each_area_has_tasks_and_a_quick_run_has_fewer():
     def cost(plan: Plan) -> float:
         return sum(task.seconds for make in run.TASKS.values() for task in make(plan))
 
-    assert cost(Plan(quick=True, rounds=5)) < 240 < cost(Plan())
+    assert cost(Plan(quick=True, rounds=5)) < 150 < cost(Plan())
 
 
 def test_tasks_run_in_turn_and_tell_how_far_they_are(monkeypatch):
