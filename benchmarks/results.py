@@ -194,16 +194,10 @@ def shown(row: Row) -> str:
 
 
 def targets(rows: list[Row]) -> str:
-    """The targets of the rows of a line; those at one size say which."""
-    found = {row.target for row in rows}
-    if len(found) == 1:
-        (target,) = found
-        return "" if target is None else f"≤\N{NO-BREAK SPACE}{number(target)}"
-    return ", ".join(
-        f"≤\N{NO-BREAK SPACE}{number(row.target)} at {row.size}"
-        for row in rows
-        if row.target is not None
-    )
+    """The target of a line, or those of its columns in turn."""
+    said = ["–" if r.target is None else f"≤ {number(r.target)}" for r in rows]
+    text = said[0] if len(set(said)) == 1 else " / ".join(said)
+    return text.replace(" ", "\N{NO-BREAK SPACE}").replace("\N{NO-BREAK SPACE}/", " /")
 
 
 def lines(rows: list[Row]) -> list[str]:

@@ -210,7 +210,7 @@ def test_the_markdown_shows_what_is_over_its_target():
     found = f"0.90{space}±{space}0.020"
     line = markdown([rows[0], replace(rows[1], target=1.0)]).splitlines()[6]
     assert f"| {found} | **1.20{space}±{space}0.020** | ≤{space}1.00 |" in line
-    assert f"≤{space}1.00 at small |" in markdown(rows).splitlines()[6]
+    assert f"| ≤{space}1.00 /{space}– |" in markdown(rows).splitlines()[6]
 
 
 def test_ratios_are_rounded_to_what_they_can_tell():
