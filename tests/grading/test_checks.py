@@ -333,8 +333,8 @@ def test_check_displays_html_with_a_text_alternative_in_a_notebook(monkeypatch):
     result, picture = shown
     assert "<code>attention</code>" in result["text/html"]
     assert "not answered yet" in result["text/plain"]
-    assert "Chapter 06: 0 of 21 points</strong>" in picture["text/html"]
-    assert picture["text/plain"].startswith("Chapter 06: 0 of 21 points\n")
+    assert "Chapter 06: 0 of 28 points</strong>" in picture["text/html"]
+    assert picture["text/plain"].startswith("Chapter 06: 0 of 28 points\n")
 
 
 def test_what_an_answer_says_cannot_become_markup():
@@ -369,7 +369,7 @@ def test_progress_is_kept_between_runs_and_says_what_comes_next(tmp_path, capsys
     capsys.readouterr()
     progress()
     said = capsys.readouterr().out
-    assert "Chapter 06: 6 of 21 points" in said
+    assert "Chapter 06: 6 of 28 points" in said
     assert "06.1 ████  4/4" in said
     assert "06.5 ██░   2/3" in said
     assert "next: 06.2" in said

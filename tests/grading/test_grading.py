@@ -48,7 +48,8 @@ def notebook(*cells: str) -> str:
 
 
 SPREAD = "def predict_spread():\n    return 8, 32, 4"  # 3 points
-PAIR = "def another_pair(w_q, w_k):\n    return -w_q, -w_k"  # 2 points
+# 2 points:
+PAIR = "def another_pair(w_q, w_k):\n    u, s, v = w_q.svd()\n    return u, w_k @ v * s"
 
 
 def hand_in(folder: Path, student: str, text: str | bytes, name: str = NAME) -> Path:

@@ -184,8 +184,8 @@ def test_every_chapter_with_questions_has_its_exercise_notebook():
 
 
 def test_an_unknown_question_is_refused_by_name():
-    with pytest.raises(ValueError, match=r"no question '06.9', expected one of 06.1"):
-        find_question("06.9")
+    with pytest.raises(ValueError, match=r"no question '06.99', expected one of 06.1"):
+        find_question("06.99")
     with pytest.raises(ValueError, match="no questions for chapter '99'"):
         find_question("99.1")
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import normal, sizes
@@ -13,13 +14,17 @@ from course_utils.grading.questions.model import Args, Mistake, Output, Part, Qu
 
 
 def another_pair(w_q: Tensor, w_k: Tensor) -> tuple[Tensor, Tensor]:
-    mix = torch.eye(w_q.shape[-1]) + 0.5 * torch.ones(w_q.shape[-1], w_q.shape[-1])
-    return w_q @ mix, w_k @ torch.linalg.inv(mix).T
+    basis, rest = torch.linalg.qr(w_q)
+    return basis, w_k @ rest.T
 
 
 def draw_pair(rng: np.random.Generator) -> Args:
     d_model, d_k = sorted(sizes(rng, 2), reverse=True)
     return normal(rng, d_model, d_k), normal(rng, d_model, d_k)
+
+
+def close(left: np.ndarray, right: np.ndarray) -> bool:
+    return np.allclose(left, right, atol=1e-3)
 
 
 def same_scores(args: Args, value: Any) -> bool:
@@ -33,8 +38,23 @@ def both_differ(args: Args, value: Any) -> bool:
     return all(np.abs(new - old).max() > 1e-2 for old, new in zip(args, value))
 
 
-def is_another_pair(args: Args, value: Any) -> bool:
-    return same_scores(args, value) and both_differ(args, value)
+def gram(w: np.ndarray) -> np.ndarray:
+    """All dot products of the columns."""
+    return np.asarray(w.T @ w, np.float64)
+
+
+def is_orthonormal(w: np.ndarray) -> bool:
+    return close(gram(np.asarray(w, np.float64)), np.eye(w.shape[1]))
+
+
+def is_in_standard_form(args: Args, value: Any) -> bool:
+    return same_scores(args, value) and is_orthonormal(value[0])
+
+
+def unit_columns(args: Args, value: Any) -> bool:
+    """Each column has length one, but they are not at right angles."""
+    lengths = np.diag(gram(value[0]))
+    return np.allclose(lengths, 1, atol=1e-3) and not is_orthonormal(value[0])
 
 
 def mixes(args: Args, value: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -63,10 +83,6 @@ def mixed_by(relation: Any) -> Any:
     )
 
 
-def close(left: np.ndarray, right: np.ndarray) -> bool:
-    return np.allclose(left, right, atol=1e-3)
-
-
 QUESTION = Question(
     id="06.6",
     title="Another pair with the same scores",
@@ -75,74 +91,120 @@ QUESTION = Question(
     outputs=(Output("new_w_q", "d_model d_k"), Output("new_w_k", "d_model d_k")),
     reference=another_pair,
     difficulty="medium",
-    minutes=8,
-    next_step="look for what can be put between W_Q and W_Kᵀ without changing the "
-    "product.",
+    minutes=12,
+    next_step="find a matrix that makes the columns of W_Q orthonormal, then undo it "
+    "in W_K.",
     parts=(
-        Part("one pair", 1, lambda rng: [draw_pair(rng)], accepts=is_another_pair),
         Part(
-            "any sizes",
+            "the same scores",
+            1,
+            lambda rng: [draw_pair(rng) for _ in range(2)],
+            accepts=lambda args, value: (
+                same_scores(args, value) and not close(args[0], value[0])
+            ),
+        ),
+        Part(
+            "orthonormal columns",
             1,
             lambda rng: [draw_pair(rng) for _ in range(3)],
-            accepts=is_another_pair,
-            only_failure_hint="right for one size of the weights, wrong for others",
+            accepts=is_in_standard_form,
+            only_failure_hint="another pair with the same scores, but the columns of "
+            "the new W_Q are not orthonormal: compare `new_w_q.T @ new_w_q` with the "
+            "identity",
         ),
     ),
     mistakes=(
         Mistake(
             "same_pair",
-            "this is the same pair again: a different one was asked for",
+            "this is the same pair again: the columns of W_Q are as they were",
             lambda w_q, w_k: (w_q.clone(), w_k.clone()),
             lambda args, value: all(close(a, b) for a, b in zip(args, value)),
         ),
         Mistake(
-            "only_one_changed",
-            "only one of the two matrices changes, so the product changes with it: "
-            "what is done to one must be undone by the other",
-            lambda w_q, w_k: (2 * w_q, w_k.clone()),
-            lambda args, value: sum(close(a, b) for a, b in zip(args, value)) == 1,
+            "keys_unchanged",
+            "W_Q has its new columns, W_K is the old one, so the product has changed: "
+            "what is taken out of one must be put into the other",
+            lambda w_q, w_k: (torch.linalg.qr(w_q)[0], w_k.clone()),
+            lambda args, value: (
+                close(args[1], value[1]) and not close(args[0], value[0])
+            ),
+        ),
+        Mistake(
+            "both_orthonormal",
+            "both matrices got orthonormal columns: then nothing is left that holds "
+            "the sizes of the scores; only one of the two can be freed of them",
+            lambda w_q, w_k: (torch.linalg.qr(w_q)[0], torch.linalg.qr(w_k)[0]),
+            lambda args, value: all(is_orthonormal(x) for x in value),
+        ),
+        Mistake(
+            "keys_orthonormal",
+            "it is W_K whose columns are orthonormal now; asked for are those of W_Q",
+            lambda w_q, w_k: another_pair(w_k, w_q)[::-1],
+            lambda args, value: is_orthonormal(value[1]) and same_scores(args, value),
         ),
         Mistake(
             "exchanged",
             "queries and keys have changed places: that transposes the scores, and "
             "“i looks at j” is not “j looks at i”",
-            lambda w_q, w_k: (w_k.clone(), w_q.clone()),
-            lambda args, value: close(args[0], value[1]) and close(args[1], value[0]),
+            lambda w_q, w_k: another_pair(w_k, w_q),
+            lambda args, value: same_scores(args, value[::-1]),
         ),
         Mistake(
-            "inverse_not_transposed",
-            "the inverse stands in the keys as it is: in W_Q M (W_K N)ᵀ the second "
-            "matrix appears transposed",
+            "not_transposed",
+            "what was taken out of W_Q stands in W_K the wrong way round: in "
+            "W_Q M (W_K N)ᵀ the second matrix appears transposed",
             lambda w_q, w_k: (
-                w_q @ (torch.eye(w_q.shape[1]).cumsum(0)),
-                w_k @ torch.linalg.inv(torch.eye(w_q.shape[1]).cumsum(0)),
+                torch.linalg.qr(w_q)[0],
+                w_k @ torch.linalg.qr(w_q)[1],
             ),
             mixed_by(lambda q, k: close(q @ k, np.eye(len(q))) and not close(k.T, k)),
         ),
         Mistake(
-            "both_scaled",
-            "both are scaled by the same factor, so the scores are scaled by its "
-            "square: the second must undo the first",
-            lambda w_q, w_k: (2 * w_q, 2 * w_k),
-            mixed_by(lambda q, k: close(q, k) and close(q, q[0, 0] * np.eye(len(q)))),
-        ),
-        Mistake(
-            "same_matrix_twice",
-            "both are multiplied by the same matrix, so that it stands in the product "
-            "twice: the second must undo the first",
+            "inverse_in_the_keys",
+            "W_K is multiplied by the same matrix as W_Q, so that it stands in the "
+            "product twice: the second must undo the first",
             lambda w_q, w_k: (
-                w_q @ torch.eye(w_q.shape[1]).cumsum(0),
-                w_k @ torch.eye(w_q.shape[1]).cumsum(0),
+                torch.linalg.qr(w_q)[0],
+                w_k @ torch.linalg.inv(torch.linalg.qr(w_q)[1]),
             ),
             mixed_by(close),
         ),
         Mistake(
+            "inverse_transposed_in_the_keys",
+            "the keys undo nothing: with W_Q M the product needs W_K times the "
+            "transposed inverse of M, and yours is the transpose of M itself",
+            lambda w_q, w_k: (
+                torch.linalg.qr(w_q)[0],
+                w_k @ torch.linalg.inv(torch.linalg.qr(w_q)[1]).T,
+            ),
+            mixed_by(lambda q, k: close(q, k.T)),
+        ),
+        Mistake(
+            "unit_columns",
+            "the columns have length one, but they are not at right angles to each "
+            "other: dividing each by its length is not enough",
+            lambda w_q, w_k: (
+                w_q / w_q.norm(dim=0),
+                w_k * w_q.norm(dim=0),
+            ),
+            unit_columns,
+        ),
+        Mistake(
+            "unit_rows",
+            "the rows of W_Q were made one long: a row belongs to a feature of the "
+            "token, and dividing it by its length changes the scores",
+            lambda w_q, w_k: (w_q / w_q.norm(dim=1, keepdim=True), w_k.clone()),
+            lambda args, value: np.allclose(
+                np.linalg.norm(value[0], axis=1), 1, atol=1e-3
+            ),
+        ),
+        Mistake(
             "not_from_the_right",
-            "the new matrices are not the old ones times something (W M): only what "
-            "stands between W_Q and W_Kᵀ can cancel, and that is on the right of both",
+            "the new W_Q is not the old one times something (W M): only what stands "
+            "between W_Q and W_Kᵀ can cancel, and that is on the right of both",
             lambda w_q, w_k: (w_q.flip(0), w_k.flip(0)),
             lambda args, value: (
-                both_differ(args, value) and not any(made_from(args, value))
+                both_differ(args, value) and not made_from(args, value)[0]
             ),
         ),
     ),
@@ -157,30 +219,48 @@ def turn(n):
     return torch.eye(n) + torch.triu(torch.ones(n, n), 1)
 
 
-def rotation(n):
-    return torch.linalg.qr(torch.randn(n, n)).Q
+def by_svd(w_q, w_k):
+    u, s, vh = torch.linalg.svd(w_q, full_matrices=False)
+    return u, w_k @ vh.T * s
 
 
-RIGHT = [
-    lambda q, k: (lambda r: (q @ r, k @ r))(rotation(q.shape[1])),
-    lambda q, k: (q.flip(1), k.flip(1)),
-    lambda q, k: (-q, -k),
-]
+def by_gram(w_q, w_k):
+    """The symmetric root of the Gram matrix, in double precision and NumPy."""
+    q, k = w_q.double().numpy(), w_k.double().numpy()
+    sizes, directions = np.linalg.eigh(q.T @ q)
+    root = directions * np.sqrt(sizes) @ directions.T
+    return np.linalg.solve(root, q.T).T, k @ root
+
+
+def by_gram_schmidt(w_q, w_k):
+    columns = []
+    for column in w_q.T:
+        for done in columns:
+            column = column - (column @ done) * done
+        columns.append(column / column.norm())
+    new_q = torch.stack(columns, dim=1)
+    return new_q, w_k @ (new_q.T @ w_q).T
+
+
+RIGHT = [by_svd, by_gram, by_gram_schmidt]
 WRONG = [
     ("same_pair", lambda w_q, w_k: (w_q @ torch.eye(w_q.shape[1]), w_k)),
-    ("only_one_changed", lambda w_q, w_k: (w_q, w_k @ turn(w_k.shape[1]))),
+    ("keys_unchanged", lambda w_q, w_k: (by_svd(w_q, w_k)[0], w_k * 1)),
+    ("both_orthonormal", lambda q, k: (by_svd(q, k)[0], by_svd(k, q)[0])),
+    ("keys_orthonormal", lambda q, k: by_gram_schmidt(k, q)[::-1]),
     ("exchanged", lambda w_q, w_k: (w_k * 1, w_q * 1)),
-    ("both_scaled", lambda w_q, w_k: (w_q * 3.5, w_k * 3.5)),
     (
-        "same_matrix_twice",
+        "inverse_in_the_keys",
         lambda w_q, w_k: (w_q @ turn(w_q.shape[1]), w_k @ turn(w_q.shape[1])),
     ),
     (
-        "inverse_not_transposed",
+        "not_transposed",
         lambda w_q, w_k: (
             torch.linalg.solve(turn(w_q.shape[1]).T, w_q.T).T,
             w_k @ turn(w_q.shape[1]),
         ),
     ),
+    ("unit_columns", lambda q, k: (F.normalize(q, dim=0), k * q.pow(2).sum(0).sqrt())),
     ("not_from_the_right", lambda w_q, w_k: (w_q + 1, w_k - 1)),
 ]
+PARTIAL = [(1, lambda w_q, w_k: (2 * w_q, w_k / 2)), (1, lambda q, k: (-q, -k))]

@@ -1,0 +1,258 @@
+"""`narrowest`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import normal
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+Pair = tuple[Tensor, Tensor]
+
+
+def centred(scores: Tensor, dim: int = -1) -> Tensor:
+    return scores - scores.mean(dim=dim, keepdim=True)
+
+
+def factored(table: Tensor, scaled: bool = True, d_k: int | None = None) -> Pair:
+    """Queries and keys whose products are the table, as narrow as its rank."""
+    u, s, vh = torch.linalg.svd(table, full_matrices=False)
+    rank = d_k or max(1, int((s > 1e-4 * s[0]).sum()))
+    scale = math.sqrt(rank) if scaled else 1.0
+    return scale * u[:, :rank] * s[:rank], vh[:rank].mT
+
+
+def narrowest(scores: Tensor) -> Pair:
+    return factored(centred(scores))
+
+
+def as_they_are(scores: Tensor, scaled: bool = True) -> Pair:
+    """One column for each key: the queries are the scores, the keys one-hot."""
+    n_keys = scores.shape[-1]
+    scale = math.sqrt(n_keys) if scaled else 1.0
+    return scale * scores, torch.eye(n_keys)
+
+
+# ------------------------------------------------------------------------- the judge
+
+
+def softmaxed(scores: np.ndarray) -> np.ndarray:
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    return powers / powers.sum(-1, keepdims=True)
+
+
+def weights_of(value: Any, scaled: bool = True) -> np.ndarray:
+    queries, keys = (np.asarray(x, np.float64) for x in value)
+    width = queries.shape[1] if scaled else 1
+    return softmaxed(queries @ keys.T / math.sqrt(width))
+
+
+def fits(args: Args, value: Any) -> bool:
+    """As many queries as rows, as many keys as columns, and one width."""
+    queries, keys = value
+    sizes = (queries.shape[0], keys.shape[0])
+    return sizes == args[0].shape and queries.shape[1] == keys.shape[1]
+
+
+def same_weights(args: Args, value: Any, scaled: bool = True) -> bool:
+    due = softmaxed(np.asarray(args[0], np.float64))
+    return fits(args, value) and np.allclose(weights_of(value, scaled), due, atol=1e-3)
+
+
+def width_is(found: Callable[[int, int, np.ndarray], bool]) -> Any:
+    """A sign: the right weights, with a width in this relation to rank and least."""
+
+    def sign(args: Args, value: Any) -> bool:
+        table = np.asarray(args[0], np.float64)
+        ranks = [rank_of(x) for x in (table, table - table.mean(-1, keepdims=True))]
+        width = np.shape(value[0])[1]
+        return same_weights(args, value) and found(width, ranks[1], ranks[0])
+
+    return sign
+
+
+def rank_of(table: np.ndarray) -> int:
+    return int(np.linalg.matrix_rank(table, tol=1e-3))
+
+
+narrow = width_is(lambda width, least, rank: width <= rank)
+as_narrow_as_can_be = width_is(lambda width, least, rank: width <= least)
+
+
+def draw_table(rng: np.random.Generator, n: int, m: int, rank: int) -> Args:
+    """A table of this rank, and a number of its own added to every row."""
+    table = normal(rng, n, rank) @ normal(rng, rank, m)
+    return ((table + 2 * normal(rng, n, 1)).astype(np.float32),)
+
+
+def draw_tables(rng: np.random.Generator) -> list[Args]:
+    return [draw_table(rng, *x) for x in ((6, 5, 2), (5, 7, 3), (4, 9, 1))]
+
+
+QUESTION = Question(
+    id="06.9",
+    title="The narrowest layer with these weights",
+    answer="narrowest",
+    arguments=("scores",),
+    outputs=(
+        Output("queries", "query d_k", free=True),
+        Output("keys", "key d_k", free=True),
+    ),
+    reference=narrowest,
+    difficulty="hard",
+    minutes=25,
+    next_step="first any pair with these weights, then as few columns as you can.",
+    parts=(
+        Part("the weights", 1, draw_tables, accepts=same_weights),
+        Part("as narrow as the table", 1, draw_tables, accepts=narrow),
+        Part(
+            "as narrow as can be",
+            2,
+            draw_tables,
+            accepts=as_narrow_as_can_be,
+            only_failure_hint="the weights are right and d_k is the rank of the table; "
+            "one column can still go: which changes of a row does the softmax not see?",
+        ),
+    ),
+    mistakes=(
+        Mistake(
+            "do_not_fit",
+            "these do not fit together: one query for each row of the table, one key "
+            "for each column, and one width d_k for both",
+            lambda scores: factored(centred(scores))[::-1],
+            lambda args, value: not fits(args, value),
+        ),
+        Mistake(
+            "not_scaled",
+            "q·k is the score itself: the layer divides by the root of d_k, and you "
+            "choose d_k, so your queries have to make up for it",
+            lambda scores: factored(centred(scores), scaled=False),
+            lambda args, value: (
+                same_weights(args, value, scaled=False)
+                and not same_weights(args, value)
+            ),
+        ),
+        Mistake(
+            "one_column_a_key",
+            "the weights are right, with as many columns as there are keys (or "
+            "queries): that always works; how many does this table need?",
+            as_they_are,
+            width_is(lambda width, least, rank: width > rank),
+        ),
+        Mistake(
+            "rank_of_the_table",
+            "the weights are right and d_k is the rank of the table; one column can "
+            "still go: which changes of a row does the softmax not see?",
+            factored,
+            width_is(lambda width, least, rank: least < width <= rank),
+        ),
+        Mistake(
+            "centred_down_the_columns",
+            "something was taken away from the columns: that changes the scores of one "
+            "query against each other, and so its weights",
+            lambda scores: factored(centred(scores, dim=0)),
+            lambda args, value: (
+                fits(args, value)
+                and np.allclose(
+                    weights_of(value), softmaxed(args[0] - args[0].mean(0)), atol=1e-3
+                )
+            ),
+        ),
+        Mistake(
+            "too_narrow",
+            "some of what the weights need was cut off: d_k is smaller than this table "
+            "allows; look at which singular values are zero",
+            lambda scores: factored(centred(scores), d_k=1),
+            lambda args, value: (
+                fits(args, value)
+                and np.shape(value[0])[1] < rank_of(centred_array(args[0]))
+            ),
+        ),
+        Mistake(
+            "weights_factored",
+            "the weights themselves were factored: the layer takes a softmax of the "
+            "products, so these have to be scores",
+            lambda scores: factored(torch.softmax(scores, -1)),
+            lambda args, value: (
+                fits(args, value)
+                and np.allclose(products(value), softmaxed(args[0]), atol=1e-3)
+            ),
+        ),
+        Mistake(
+            "sizes_lost",
+            "the directions of queries and keys are right, their sizes are not: each "
+            "singular value must enter the product once, neither twice nor not at all",
+            lambda scores: (
+                lambda q, k: (q / q.norm(dim=0, keepdim=True) * q.shape[1] ** 0.5, k)
+            )(*factored(centred(scores))),
+            lambda args, value: fits(args, value) and spans_alike(args, value),
+        ),
+    ),
+)
+
+
+def centred_array(table: np.ndarray) -> np.ndarray:
+    return np.asarray(table - table.mean(-1, keepdims=True))
+
+
+def products(value: Any) -> np.ndarray:
+    queries, keys = (np.asarray(x, np.float64) for x in value)
+    return np.asarray(queries @ keys.T / math.sqrt(queries.shape[1]))
+
+
+def spans_alike(args: Args, value: Any) -> bool:
+    """The products have the table's rows and columns, in other proportions."""
+    made, due = centred_array(products(value)), centred_array(args[0])
+    stacked = (np.hstack([made, due]), np.vstack([made, due]))
+    least = rank_of(due)
+    return rank_of(made) == least and all(rank_of(x) == least for x in stacked)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def by_numpy(scores):
+    """The first key's score is taken away instead of the mean, in NumPy."""
+    table = scores.double().numpy()
+    table = table - table[:, :1]
+    u, s, vh = np.linalg.svd(table)
+    d_k = int((s > 1e-4).sum())
+    root = np.sqrt(s[:d_k])
+    return u[:, :d_k] * root * d_k**0.5, (vh[:d_k].T * root)
+
+
+def by_pivots(scores):
+    """Columns of the table itself as queries, the others written by them."""
+    table = (scores - scores[:, -1:]).double()
+    chosen = []
+    for j in range(table.shape[1]):
+        if torch.linalg.matrix_rank(table[:, [*chosen, j]], tol=1e-3) > len(chosen):
+            chosen.append(j)
+    queries = table[:, chosen]
+    keys = torch.linalg.lstsq(queries, table).solution.T
+    return (queries * len(chosen) ** 0.5).tolist(), keys.float()
+
+
+def plain_svd(scores):
+    u, s, v = torch.svd(scores)
+    rank = int(torch.linalg.matrix_rank(scores, tol=1e-3))
+    return u[:, :rank] @ torch.diag(s[:rank]), v[:, :rank] * rank**0.5
+
+
+RIGHT = [by_numpy, by_pivots]
+WRONG = [
+    ("do_not_fit", lambda scores: (scores, scores)),
+    ("rank_of_the_table", lambda s: plain_svd(s)),
+    ("centred_down_the_columns", lambda s: as_they_are(s - s.mean(dim=0))),
+    ("not_scaled", lambda scores: (scores, torch.eye(scores.shape[1]))),
+    ("one_column_a_key", lambda s: (torch.eye(len(s)) * len(s) ** 0.5, s.T)),
+    ("one_column_a_key", lambda s: (s * s.shape[1] ** 0.5, torch.eye(s.shape[1]))),
+    ("weights_factored", lambda s: as_they_are(torch.softmax(s, dim=-1))),
+]
+PARTIAL = [(1, as_they_are), (2, factored)]
