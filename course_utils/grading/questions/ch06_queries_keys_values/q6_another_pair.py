@@ -233,7 +233,7 @@ def by_gram(w_q, w_k):
 
 
 def by_gram_schmidt(w_q, w_k):
-    columns = []
+    columns: list[Tensor] = []
     for column in w_q.T:
         for done in columns:
             column = column - (column @ done) * done

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import normal
@@ -39,6 +40,11 @@ def as_they_are(scores: Tensor, scaled: bool = True) -> Pair:
     return scale * scores, torch.eye(n_keys)
 
 
+def sizes_lost(scores: Tensor) -> Pair:
+    queries, keys = factored(centred(scores))
+    return F.normalize(queries, dim=0) * math.sqrt(queries.shape[1]), keys
+
+
 # ------------------------------------------------------------------------- the judge
 
 
@@ -65,7 +71,7 @@ def same_weights(args: Args, value: Any, scaled: bool = True) -> bool:
     return fits(args, value) and np.allclose(weights_of(value, scaled), due, atol=1e-3)
 
 
-def width_is(found: Callable[[int, int, np.ndarray], bool]) -> Any:
+def width_is(found: Callable[[int, int, int], bool]) -> Any:
     """A sign: the right weights, with a width in this relation to rank and least."""
 
     def sign(args: Args, value: Any) -> bool:
@@ -188,9 +194,7 @@ QUESTION = Question(
             "sizes_lost",
             "the directions of queries and keys are right, their sizes are not: each "
             "singular value must enter the product once, neither twice nor not at all",
-            lambda scores: (
-                lambda q, k: (q / q.norm(dim=0, keepdim=True) * q.shape[1] ** 0.5, k)
-            )(*factored(centred(scores))),
+            sizes_lost,
             lambda args, value: fits(args, value) and spans_alike(args, value),
         ),
     ),
@@ -230,7 +234,7 @@ def by_numpy(scores):
 def by_pivots(scores):
     """Columns of the table itself as queries, the others written by them."""
     table = (scores - scores[:, -1:]).double()
-    chosen = []
+    chosen: list[int] = []
     for j in range(table.shape[1]):
         if torch.linalg.matrix_rank(table[:, [*chosen, j]], tol=1e-3) > len(chosen):
             chosen.append(j)
