@@ -20,10 +20,10 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from benchmarks.baseline_gpt import PlainGPT, plain_adamw
-from benchmarks.muon import Muon, block_matrices
 from course_utils.data.corpus import Split, Vocabulary, pydoc_text, split_blocks
 from course_utils.data.sequences import consecutive_windows, random_windows
 from course_utils.models.transformer import GPT
+from course_utils.training.muon import Muon, block_matrices
 
 WINDOW = 64  # characters that a prediction may see, in training and in scoring
 WIDTH, HEADS, LAYERS = 128, 4, 4

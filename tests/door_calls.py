@@ -17,6 +17,8 @@ from course_utils.evaluation import costs, decoding, leaks, metrics, symmetry
 from course_utils.models import (
     attention,
     blocks,
+    modern,
+    modern_gpt,
     online_softmax,
     positions,
     recurrences,
@@ -27,7 +29,7 @@ from course_utils.models import (
     vision,
 )
 from course_utils.tasks import baselines, scenes, synthetic, translation
-from course_utils.training import loop
+from course_utils.training import loop, muon
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
@@ -114,6 +116,7 @@ def readers() -> dict[str, nn.Module]:
     torch.manual_seed(0)
     kinds = ("learned", "rotary")
     gpts = {f"GPT {k}": transformer.GPT(11, 16, D, HEADS, positions=k) for k in kinds}
+    gpts["ModernGPT"] = modern_gpt.ModernGPT(11, 16, D, HEADS)
     return {"GRULanguageModel": rnn.GRULanguageModel(11, 5, 6), **gpts}
 
 
@@ -146,6 +149,32 @@ def functions() -> dict[str, Call]:
         "fused_attention": (attention.fused_attention, fused),
         "split_heads": (attention.split_heads, {"x": x, "n_heads": 2, "parts": 3}),
         "merge_heads": (attention.merge_heads, {"context": heads()["keys"]}),
+        "rms_norm": (
+            modern.rms_norm,
+            {"x": x, "gamma": torch.ones(D), "eps": 1e-5},
+        ),
+        "soft_cap": (modern.soft_cap, {"scores": LOGITS, "cap": 2.0}),
+        "share_heads": (modern.share_heads, {"x": heads()["keys"], "n_heads": 6}),
+        "window_mask": (modern.window_mask, {**length, "window": 2}),
+        "grouped_attention": (
+            modern.grouped_attention,
+            {**heads(), "cap": 2.0, "dropout": 0.0},
+        ),
+        "padding_left": (
+            modern_gpt.padding_left,
+            {"lengths": lengths, "n_tokens": 4},
+        ),
+        "orthogonalise": (
+            muon.orthogonalise,
+            {"matrices": numbers(4, 3), "steps": 5},
+        ),
+        "block_matrices": (muon.block_matrices, {"blocks": nn.Linear(3, 2)}),
+        "to_halves": (positions.to_halves, {"x": pair["keys"]}),
+        "to_neighbours": (positions.to_neighbours, {"x": pair["keys"]}),
+        "rotate_halves": (
+            positions.rotate_halves,
+            {"x": pair["keys"], "rotation": turns},
+        ),
         "layer_norm": (blocks.layer_norm, {"x": x, **norm}),
         "online_softmax": (online_softmax.online_softmax, {"scores": LOGITS}),
         "chunked_attention": (online_softmax.chunked_attention, {**qkv(), "chunk": 2}),
@@ -216,6 +245,20 @@ def constructors() -> dict[str, Call]:
         "FeedForward": (
             blocks.FeedForward,
             {"d_model": D, "d_hidden": 10, "activation": "relu"},
+        ),
+        "GatedFeedForward": (
+            modern.GatedFeedForward,
+            {"d_model": D, "d_hidden": 10, "activation": "silu"},
+        ),
+        "GroupedQueryAttention": (
+            modern.GroupedQueryAttention,
+            {"d_model": D, "n_heads": 6, "n_kv_heads": 2, "qk_norm": "rms"}
+            | {"cap": 2.0, "dropout": 0.0, "eps": 1e-5},
+        ),
+        "ModernBlock": (modern.ModernBlock, SIZES),
+        "ModernGPT": (
+            modern_gpt.ModernGPT,
+            {"n_tokens": 11, "max_length": 9, **SIZES, "n_layers": 1},
         ),
         "Residual": (blocks.Residual, {"d_model": D, "order": "pre", "dropout": 0.0}),
         "EncoderBlock": (blocks.EncoderBlock, block),
@@ -292,6 +335,16 @@ def forward_passes() -> dict[str, Call]:
         "EncoderBlock": (
             blocks.EncoderBlock(D, HEADS, 10),
             {"x": x, "mask": square},
+        ),
+        "GatedFeedForward": (modern.GatedFeedForward(D, 10), {"x": x}),
+        "GroupedQueryAttention": (
+            modern.GroupedQueryAttention(D, 6, 2),
+            {"x": x, "mask": square},
+        ),
+        "ModernBlock": (modern.ModernBlock(D, HEADS), {"x": x, "mask": square}),
+        "ModernGPT padded": (
+            modern_gpt.ModernGPT(11, 16, D, HEADS).eval(),
+            {"tokens": TARGET, "padding": torch.tensor([0, 2])},
         ),
         "DecoderBlock": (
             blocks.DecoderBlock(D, HEADS, 10),

@@ -38,6 +38,9 @@ with install_import_hook(names, "beartype.beartype"):
     from course_utils.models import (
         attention,
         blocks,
+        choices,
+        modern,
+        modern_gpt,
         online_softmax,
         positions,
         recurrences,
@@ -48,7 +51,7 @@ with install_import_hook(names, "beartype.beartype"):
         vision,
     )
     from course_utils.tasks import scenes, synthetic, translation
-    from course_utils.training import loop
+    from course_utils.training import loop, muon
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
 SOURCE = torch.tensor([[4, 5, 6, 7, 2], [8, 9, 2, 0, 0]])
@@ -116,6 +119,8 @@ def call_positions() -> None:
     positions.alibi(3, 4)
     positions.rotary(torch.randn(2, 3, 5, 4), torch.arange(5))
     positions.rotary(torch.randn(5, 4), torch.arange(5))
+    x = positions.to_neighbours(positions.to_halves(torch.randn(2, 5, 4)))
+    positions.rotate_halves(x, positions.rotations(torch.arange(5), 4))
 
 
 def call_models() -> None:
@@ -145,6 +150,17 @@ def call_models() -> None:
         model(TARGET)
         decoding.generate(model, TARGET, 2, top_k=3, top_p=0.9)
     readers[-1](TARGET, need_weights=True)
+    modern.rms_norm(torch.randn(2, 3, 4), torch.ones(4))
+    modern.window_mask(3, 5, 2)
+    muon.orthogonalise(torch.randn(2, 3, 4))
+    padding = modern_gpt.padding_left(torch.tensor([4, 3]), 4)
+    capped = choices.Choices(soft_cap=2.0, windows=(2, None))
+    for chosen in (choices.Choices(), choices.LLAMA, choices.NANOCHAT, capped):
+        model = modern_gpt.ModernGPT(11, 9, D_MODEL, HEADS, choices=chosen)
+        model(TARGET, padding=padding, need_weights=True)
+        state = model.start(TARGET, padding)
+        model.step(TARGET[:, 0], decoding.select_rows(state, torch.tensor([1, 0])))
+        decoding.generate(model, TARGET, 2)
     metrics.strongest_links(torch.rand(3, 5))
 
 

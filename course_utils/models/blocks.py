@@ -29,9 +29,16 @@ def _relu_squared(x: Tensor) -> Tensor:
     return F.relu(x).square()
 
 
+def _gelu_tanh(x: Tensor) -> Tensor:
+    """GPT-2's approximation of gelu by tanh."""
+    return F.gelu(x, approximate="tanh")
+
+
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {
     "relu": F.relu,
     "gelu": F.gelu,
+    "gelu_tanh": _gelu_tanh,
+    "silu": F.silu,
     "relu2": _relu_squared,
 }
 

@@ -194,4 +194,34 @@ def rotary(
     return rotate(x, rotations(positions, x.shape[-1]))
 
 
+def to_halves(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head"]:
+    """Put the first feature of every pair into the first half, the second behind.
+
+    (x_0, x_1, x_2, x_3) becomes (x_0, x_2, x_1, x_3): from RoPE's layout of 2021, pairs
+    of neighbours, to that of GPT-NeoX and Llama, pairs of halves.
+    """
+    require_even(x.shape[-1], "d_head")
+    return x.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
+
+
+def to_neighbours(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head"]:
+    """Undo `to_halves`: (x_0, x_2, x_1, x_3) becomes (x_0, x_1, x_2, x_3)."""
+    require_even(x.shape[-1], "d_head")
+    return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
+
+
+def rotate_halves(
+    x: Float[Tensor, "*batch token d_head"], rotation: Shaped[Tensor, "..."]
+) -> Float[Tensor, "*batch token d_head"]:
+    """Turn feature i with feature i + d_head/2, as Llama's RoPE does.
+
+    The same as to_halves(rotate(to_neighbours(x))), with nothing moved.
+    """
+    require_even(x.shape[-1], "d_head")
+    first, second = x.chunk(2, dim=-1)
+    cos, sin = rotation.real, rotation.imag
+    turned = [first * cos - second * sin, second * cos + first * sin]
+    return torch.cat(turned, dim=-1).type_as(x)
+
+
 check_arguments(__name__)

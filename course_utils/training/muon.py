@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from course_utils.doors import check_arguments
 from course_utils.shapes import Float, shape_of
 
 # Of p(s) = a s + b s^3 + c s^5, whose repetition takes every s in (0, 1] near 1.
@@ -123,3 +124,6 @@ def block_matrices(blocks: nn.Module) -> tuple[list[nn.Parameter], list[nn.Param
         if p.dim() == 2:
             (fused if name.endswith("qkv.weight") else single).append(p)
     return fused, single
+
+
+check_arguments(__name__)

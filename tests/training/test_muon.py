@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from benchmarks.muon import Muon, block_matrices, orthogonalise
 from course_utils.models.blocks import EncoderBlock
+from course_utils.training.muon import Muon, block_matrices, orthogonalise
 
 
 @pytest.mark.parametrize("shape", [(7, 12), (12, 7), (3, 8, 8), (2, 3, 5, 9)])
