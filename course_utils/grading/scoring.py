@@ -463,7 +463,7 @@ def diagnose(
         and part_is_right(question, part, cases, right, records, any_steps=True)
         for part in lost
     ):
-        return "loop", (
+        return "loop", only or (
             f"{call} is right, but runs a Python loop over the tokens or over the "
             "rows of the batch: more of them, more calls. One matrix product does the "
             "work of the loop."
