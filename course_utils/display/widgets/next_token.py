@@ -52,7 +52,7 @@ def next_token(
         name,
         "What may come next?",
         [
-            select("beginning", "Beginning", list(scores)),
+            select("beginning", "Context", list(scores)),
             slider("heat", "temperature", [0.2, 0.4, 0.6, 0.8, 1, 1.5, 2, 4], value=1),
             slider("k", "top-k", [*sizes, len(pieces)], value=len(pieces)),
             slider("p", "top-p", [0.1, 0.3, 0.5, 0.7, 0.9, 0.95, 1], value=1),
@@ -66,7 +66,7 @@ def next_token(
         },
         script=script_of(__name__),
         alt="Bars of the probabilities of the most probable next tokens after a "
-        "beginning. A low temperature gives nearly all of it to the first, "
+        "context. A low temperature gives nearly all of it to the first, "
         "a high one spreads it over the whole vocabulary; top-k keeps a fixed number "
         "of tokens, top-p as many as are needed to reach a share of the probability. "
         "Tokens that were cut off are grey and are never drawn.",
