@@ -40,8 +40,8 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
                 raise ValueError(
                     f"widget {name!r} got weights of shape {array.shape} for "
                     f"{' '.join(source)!r}, expected (layer, head, {len(rows)}, "
-                    f"{len(columns)}): a row for each word that asks, a column for "
-                    "each that is asked."
+                    f"{len(columns)}): a row for each query, a column for "
+                    "each key."
                 )
             layers_and_heads.add(array.shape[:2])
         tables = [(100 * array).round().astype(int) for array in arrays]
@@ -59,7 +59,7 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
     most = max(max(len(s["read"]), len(s["written"])) for s in shown)
     return widget(
         name,
-        "Which head looks where?",
+        "Which head attends to what?",
         [
             select("sentence", "Sentence", labels),
             select("kind", "Attention", list(KINDS), value="cross"),
@@ -69,8 +69,8 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
         data={"sentences": dict(zip(labels, shown)), "kinds": list(KINDS), "row": ROW},
         script=script_of(__name__),
         alt="A table of weights of one head for one sentence and its translation: rows "
-        "are the words that ask, columns the words that are asked. The encoder's table "
-        "is a full square, the decoder's a triangle; in the cross-attention most rows "
-        "have one dark place. The row that is chosen is written out in words below.",
+        "are queries, columns keys. The encoder's table is a full square, the "
+        "decoder's a triangle; in the cross-attention most rows have one dark cell. "
+        "The row that is chosen is written out in words below.",
         height=ROW * most + 96,
     )
