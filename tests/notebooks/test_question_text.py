@@ -51,15 +51,15 @@ def test_points_title_and_number_are_stamped_into_a_solution(solution):
     right = stamped_text(solution)
     for question in chapter_questions("10"):
         assert f'"{heading(question)}\\n"' in right
-    spoil(solution, "the features into heads (4 points", "features (5 points")
-    spoil(solution, "Eight questions on", "Six questions on")
+    spoil(solution, "heads that share keys (4 points", "features (5 points")
+    spoil(solution, "Nine questions on", "Six questions on")
     assert stamped_text(solution) == right
 
 
 def test_the_number_is_stamped_into_the_chapter(solution):
     chapter = solution.parents[1] / "book" / NAME
     right = stamped_text(chapter)
-    spoil(chapter, "has eight questions", "has twelve questions")
+    spoil(chapter, "has nine questions", "has twelve questions")
     assert stamped_text(chapter) == right
 
 
@@ -70,7 +70,7 @@ def test_a_solution_follows_the_title_of_its_chapter(solution):
 
 def test_a_notebook_without_questions_is_left_alone(solution):
     other = solution.with_name("10_others.ipynb")
-    spoil(solution, "Eight questions on", "Six questions on")
+    spoil(solution, "Nine questions on", "Six questions on")
     solution.rename(other)
     assert stamped_text(other) == dumps(read(other))
     assert question_findings(read(other), other) == []
@@ -107,13 +107,13 @@ def test_a_question_checked_under_another_name_is_named(solution):
 
 @pytest.mark.parametrize(
     "cell",
-    [new_markdown_cell("## 10.9 Repeat"), new_code_cell('check("10.9", repeat_heads)')],
+    [new_markdown_cell("## 10.10 Repeat"), new_code_cell('check("10.10", heads)')],
 )
 def test_a_cell_without_a_question_is_named(solution, cell):
     nb = read(solution)
     nb.cells.append(cell)
     (found,) = question_findings(nb, solution)
-    assert "10.9 has no file in course_utils/grading/questions/ch10_multi_head" in found
+    assert "10.10 has no file in course_utils/grading/questions/ch10" in found
 
 
 def test_questions_in_another_order_are_found(solution):

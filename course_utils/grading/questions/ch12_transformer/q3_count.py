@@ -123,6 +123,13 @@ QUESTION = Question(
             lambda d, h: count(d, h)[1] - attention_size(d),
         ),
         both_are(
+            "exchanged",
+            "the two numbers have changed places: the encoder's block comes first, and "
+            "it is the smaller one",
+            lambda d, h: count(d, h)[1],
+            lambda d, h: count(d, h)[0],
+        ),
+        both_are(
             "blocks_alike",
             "both blocks are given the same number: the decoder's has a second "
             "attention, with its norm",

@@ -108,8 +108,8 @@ QUESTION = Question(
         ),
         Mistake(
             "half_the_table",
-            "half of the part with n² is missing: the table is made by one product, "
-            "and used by another",
+            "half of the part with n² is missing: the table is made by one product and "
+            "used by another, and no mask saves work here; which was it?",
             miscounted(scores=2),
         ),
         Mistake(
