@@ -79,6 +79,7 @@ def mixed_by(relation: Any) -> Any:
     return lambda args, value: (
         all(made_from(args, value))
         and both_differ(args, value)
+        and not same_scores(args, value)
         and bool(relation(*mixes(args, value)))
     )
 
@@ -178,6 +179,17 @@ QUESTION = Question(
                 w_k @ torch.linalg.inv(torch.linalg.qr(w_q)[1]).T,
             ),
             mixed_by(lambda q, k: close(q, k.T)),
+        ),
+        Mistake(
+            "sizes_lost",
+            "W_Q has orthonormal columns, but its old sizes are nowhere: what "
+            "multiplied its directions must now stand in W_K",
+            lambda w_q, w_k: (by_svd(w_q, w_k)[0], w_k @ torch.linalg.svd(w_q)[2].T),
+            lambda args, value: (
+                is_orthonormal(value[0])
+                and all(made_from(args, value))
+                and close(gram(mixes(args, value)[1]), np.eye(args[1].shape[1]))
+            ),
         ),
         Mistake(
             "unit_columns",

@@ -77,6 +77,8 @@ def width_is(found: Callable[[int, int, int], bool]) -> Any:
     def sign(args: Args, value: Any) -> bool:
         table = np.asarray(args[0], np.float64)
         ranks = [rank_of(x) for x in (table, table - table.mean(-1, keepdims=True))]
+        if ranks[0] == min(table.shape):  # a probe: the table is just any table
+            return same_weights(args, value)
         width = np.shape(value[0])[1]
         return same_weights(args, value) and found(width, ranks[1], ranks[0])
 
@@ -212,6 +214,8 @@ def products(value: Any) -> np.ndarray:
 
 def spans_alike(args: Args, value: Any) -> bool:
     """The products have the table's rows and columns, in other proportions."""
+    if same_weights(args, value):
+        return False
     made, due = centred_array(products(value)), centred_array(args[0])
     stacked = (np.hstack([made, due]), np.vstack([made, due]))
     least = rank_of(due)
