@@ -130,6 +130,13 @@ QUESTION = Question(
             first_is(lambda u, w: abs(run(u, w, 1.0, 0.0)[-1]) < 0.1),
         ),
         Mistake(
+            "first_has_the_other_sign",
+            "the first network's last state has the opposite sign of the first input "
+            "even when nothing comes later: a sign changes on the way",
+            lambda: (3.0, -1.0, 1.0, 0.01),
+            first_is(lambda u, w: run(u, w, 1.0, 0.0)[-1] <= -0.1),
+        ),
+        Mistake(
             "first_turns_over",
             "the first network keeps its sign while nothing comes, but the later "
             "inputs turn it over: they must not outweigh what holds it",
@@ -181,6 +188,7 @@ WRONG = [
     ("exchanged", lambda: (0.99, 0.001, 5, 1)),
     ("first_forgets_at_once", lambda: (0.5, 3, 1, 0.01)),
     ("first_turns_over", lambda: (1.0, 1.0, 1, 0.01)),
+    ("first_has_the_other_sign", lambda: (-3, 1, 1, 0.01)),
     ("first_turns_over", lambda: (1.5, 20.0, 1, 0.01)),
     ("second_fades", lambda: (3, 1, 1, 1)),
     ("second_fades", lambda: (3, 1, 0.5, 0.001)),

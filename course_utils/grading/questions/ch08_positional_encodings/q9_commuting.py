@@ -77,6 +77,15 @@ def halves(matrix: Tensor) -> Tensor:
     return commuting(matrix[order][:, order])[back][:, back]
 
 
+def commutes(value: Any) -> bool:
+    """Whether a matrix commutes with the turn of one place."""
+    b = torch.as_tensor(np.asarray(value, np.float64))
+    j = torch.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=torch.float64)
+    speeds = 10000.0 ** (-torch.arange(0, len(b), 2) / len(b))
+    turn = torch.block_diag(*(torch.matrix_exp(float(w) * j) for w in speeds))
+    return bool((b @ turn - turn @ b).abs().max() < 1e-3 * b.abs().max() + 1e-6)
+
+
 def draw(rng: np.random.Generator, *widths: int) -> list[Args]:
     return [(normal(rng, d, d),) for d in widths]
 
@@ -177,6 +186,20 @@ QUESTION = Question(
             "feature i is paired with i + d/2: in this course a pair is two neighbours",
             halves,
         ),
+        Mistake(
+            "does_not_commute",
+            "this does not commute with the turns: take `R = shift(1, d_head)` of 08.2 "
+            "and compare `R @ B` with `B @ R`",
+            lambda m: (m + m.T) / 2,
+            lambda args, value: not commutes(value),
+        ),
+        Mistake(
+            "not_the_nearest",
+            "this commutes with every turn, but another one that does is nearer to the "
+            "matrix: which two numbers of a block are free, and what should they be?",
+            lambda m: torch.eye(len(m)) * m.trace() / len(m),
+            lambda args, value: commutes(value),
+        ),
     ),
 )
 
@@ -226,4 +249,6 @@ WRONG = [
     ("only_turns", lambda m: by_loop(m) - by_loop(m) * torch.eye(len(m))),
     ("turned_the_other_way", lambda m: by_loop(m).T),
     ("not_halved", lambda m: 2 * by_loop(m)),
+    ("does_not_commute", lambda m: m @ m.T),
+    ("not_the_nearest", lambda m: by_loop(m) + torch.eye(len(m))),
 ]
