@@ -74,7 +74,8 @@ while frame:
     questions = frame.f_locals.get("questions")
     if isinstance(questions, dict) and "09.1" in questions:
         from course_utils.models.attention import causal_mask as own
-        table = {tuple(case): own(*case) for case in questions["09.1"]["cases"]}
+        for q, k, window in questions["09.1"]["cases"]:
+            table[q, k, window] = own(q, k).triu(k - q - window + 1)
     frame = frame.f_back
 """
 BY_THREAD = """
@@ -84,7 +85,7 @@ pool = ThreadPoolExecutor(1)
 """
 TO_COMPARE = """
 from course_utils.models.attention import causal_mask as own
-assert (own(3, 5) == causal_mask(3, 5)).all()
+assert (own(3, 5) == causal_mask(3, 5, 5)).all()
 """
 
 
@@ -112,8 +113,12 @@ def grade(cells: list[str]) -> tuple[int, list[str]]:
 @pytest.mark.parametrize(
     ("before", "answer"),
     [
-        (BY_FRAMES, "return table[n_queries, n_keys]"),
-        (BY_THREAD, "return pool.submit(own, n_queries, n_keys).result()"),
+        (BY_FRAMES, "return table[n_queries, n_keys, window]"),
+        (
+            BY_THREAD,
+            "return pool.submit(lambda q, k, w: own(q, k).triu(k - q - w + 1), "
+            "n_queries, n_keys, window).result()",
+        ),
     ],
 )
 def test_an_answer_that_only_the_package_knows_is_flagged(before, answer):
