@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import ast
 import tempfile
+import threading
 from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
+LOCK = threading.Lock()
 CALLED = "absent_was_called"  # set on `sys` by whatever was taken out
 INSTEAD = """
 import sys as _sys
@@ -41,6 +43,12 @@ def without(source: str, names: frozenset[str]) -> str | None:
     return ast.unparse(tree) if found else None
 
 
+def covers(names: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """The files to lay over those of the package: which, and over which."""
+    with LOCK:  # two threads would make two folders, and one of them would vanish
+        return covers_of(names) if names else ()
+
+
 @lru_cache
 def folder_for_covers() -> tempfile.TemporaryDirectory[str]:
     """A folder that is deleted when this process ends."""
@@ -48,13 +56,11 @@ def folder_for_covers() -> tempfile.TemporaryDirectory[str]:
 
 
 @lru_cache
-def covers(names: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """The files to lay over those of the package: which, and over which.
+def covers_of(names: frozenset[str]) -> tuple[tuple[str, str], ...]:
+    """Write those files. Over a compiled module goes an empty one, which is no module.
 
-    Over a compiled module goes nothing at all: Python then reads its source.
+    Python then reads the source.
     """
-    if not names:
-        return ()
     pairs: list[tuple[str, str]] = []
     whole = folder_for_covers().name
     nothing = Path(whole, "nothing")
