@@ -15,11 +15,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from benchmarks.muon import Muon, block_matrices
 from benchmarks.recipes import WINDOW, linear
 from course_utils.data.sequences import consecutive_windows
 from course_utils.models.transformer import GPT
 from course_utils.tasks import counting
+from course_utils.training.muon import Muon, block_matrices
 
 ORDERS = (7, 12, 20)  # of Kneser-Ney, for the opponent; chosen on the validation part
 ORDER = 12  # of the counts that the network is told
