@@ -20,9 +20,15 @@ FILES = {
 }
 # What the functions of a question are for is said by its mistakes and hints.
 MODULES = {name: path for name, path in FILES.items() if ".questions.ch" not in name}
-# Longer than 330 lines: 37 mistakes, and what still waits to be split.
-LONGER = {"q7_decoder_layer": 570, "scoring": 570, "mutants": 340, "answer_runner": 340}
-LONGER |= {"lexicon": 360, "sentences": 370}
+# Longer than 330 lines: dozens of mistakes, and what still waits to be split.
+LONGER = {"q7_decoder_layer": 580, "q3_cut": 390, "scoring": 570, "mutants": 340}
+    "q7_decoder_layer": 580,
+    "q3_cut": 390,
+    "scoring": 570,
+    "mutants": 340,
+    "answer_runner": 340,
+}
+LONGER |= {"answer_runner": 340, "lexicon": 360, "sentences": 370}
 # Loaded only by the function that needs it.
 HEAVY = ["matplotlib", "sklearn", "datasets", "sacrebleu", "IPython", "ipywidgets"]
 
