@@ -244,7 +244,8 @@ def test_time_memory_and_extra_tests_go_into_the_bundle(tmp_path, container):
     limits = ("--time-limit", "2", "--memory", "3000")
     extra = ("--extra-tests", str(tmp_path / "extra"))
     endless = "def predict_spread():\n    while True: pass"
-    pair = "def another_pair(w_q, w_k):\n    return -w_q, -w_k"
+    pair = "    u, s, v = w_q.svd()\n    return u, w_k @ v * s"
+    pair = f"def another_pair(w_q, w_k):\n{pair}"
     results = container(endless, pair, options=(*limits, *extra))
     assert results["score"] == 7
     assert "06.5 never ends" in results["output"]
