@@ -94,12 +94,12 @@ def times(length: int, texts: int, plan: Plan) -> list[Row]:
     if texts > 1:
         del work["none"], baselines["none"]
     measured = plan.times(work)
-    many = "" if texts == 1 else f", {texts} texts at once"
+    many = "" if texts == 1 else f", {texts} texts"
     rows = [
         made(
             AREA,
             "one token",
-            f"{length} tokens before it{many}",
+            f"after {length}{many}",
             ratio_of(measured["ours"], measured[name]),
             TARGETS[name].get((length, texts)),
             baseline,

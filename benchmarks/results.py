@@ -201,15 +201,26 @@ def targets(rows: list[Row]) -> str:
 
 
 def lines(rows: list[Row]) -> list[str]:
-    """An area as a table: a design on each line, a size in each column."""
+    """An area as a table: a design on each line, a size in each column.
+
+    Where each line has a size of its own, it stands on the line.
+    """
     sizes = list(dict.fromkeys(row.size for row in rows))
-    found = [f"| what | {' | '.join(sizes)} | target |"]
-    found += ["|---" * (len(sizes) + 2) + "|"]
-    for name, baseline in dict.fromkeys((row.name, row.baseline) for row in rows):
+    kinds = list(dict.fromkeys((row.name, row.baseline) for row in rows))
+    shared = len(sizes) < len(rows)
+    heads = sizes if shared else ["number"]
+    found = [
+        f"| what (target) | {' | '.join(heads)} |",
+        "|---" * (len(heads) + 1) + "|",
+    ]
+    for name, baseline in kinds:
         mine = [row for row in rows if (row.name, row.baseline) == (name, baseline)]
-        at = {row.size: shown(row) for row in mine}
-        numbers = " | ".join(at.get(size, "") for size in sizes)
-        found.append(f"| {name}, against {baseline} | {numbers} | {targets(mine)} |")
+        at = {row.size if shared else "number": shown(row) for row in mine}
+        size = "" if shared else f", {mine[0].size}"
+        asked = any(row.target is not None for row in mine)
+        due = f" ({targets(mine)})" if asked else ""
+        numbers = " | ".join(at.get(head, "") for head in heads)
+        found.append(f"| {name}{size}, against {baseline}{due} | {numbers} |")
     return found
 
 

@@ -197,20 +197,23 @@ def test_the_markdown_has_a_line_for_each_design_and_a_column_for_each_size():
     rows = [ROW, replace(ROW, size="large"), replace(ROW, baseline="another")]
     lines = markdown([*rows, replace(ROW, area="loss", note="Why.")]).splitlines()
     table = [line for line in lines if line.startswith("|")]
-    assert [line.count("|") for line in table] == [5] * 4 + [4] * 3
-    assert table[0] == "| what | small | large | target |"
-    assert table[3].startswith("| step, against another |")
-    assert "|  |" in table[3]  # not measured at that size
+    assert [line.count("|") for line in table] == [4] * 4 + [3] * 3
+    assert table[0] == "| what (target) | small | large |"
+    assert table[3].startswith("| step, against another (")
+    assert table[3].endswith("|  |")  # not measured at that size
+    assert table[6].startswith("| step, small, against a peer (")
     assert "Why." in lines
 
 
 def test_the_markdown_shows_what_is_over_its_target():
     rows = [ROW, replace(ROW, size="large", ratio=1.2, target=None)]
+    rows += [replace(row, baseline="b") for row in rows]
     space = "\N{NO-BREAK SPACE}"
     found = f"0.90{space}±{space}0.020"
-    line = markdown([rows[0], replace(rows[1], target=1.0)]).splitlines()[6]
-    assert f"| {found} | **1.20{space}±{space}0.020** | ≤{space}1.00 |" in line
-    assert f"| ≤{space}1.00 /{space}– |" in markdown(rows).splitlines()[6]
+    over = [replace(row, target=1.0) for row in rows]
+    line = markdown(over).splitlines()[6]
+    assert f"(≤{space}1.00) | {found} | **1.20{space}±{space}0.020** |" in line
+    assert f"(≤{space}1.00 /{space}–) |" in markdown(rows).splitlines()[6]
 
 
 def test_ratios_are_rounded_to_what_they_can_tell():
