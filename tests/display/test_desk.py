@@ -27,8 +27,8 @@ WRONG = {
         "    return weights @ values, weights",
     ),
     "09_masking": (
-        "top_left",
-        "def causal_mask(n_queries, n_keys):\n"
+        "no_window_top_left",
+        "def causal_mask(n_queries, n_keys, window):\n"
         "    return torch.ones(n_queries, n_keys).tril().bool()",
     ),
     "13_decoder_only": (
