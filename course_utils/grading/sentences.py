@@ -73,7 +73,8 @@ def explain_failure(failure: Failure, question: Question) -> str:
     if failure.kind == "missing":
         return f"there is no {call} in the notebook: keep the name the exercise gives."
     if failure.kind == "time":
-        return f"{call} did not finish in time: look for a loop that never ends."
+        loop = "look for a loop that never ends, or has far too many rounds"
+        return f"{call} did not finish in time: {loop}."
     return f"{call} ended the program that ran it ({failure.message})."
 
 

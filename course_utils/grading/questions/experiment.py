@@ -91,8 +91,8 @@ def experiment(
             ),
             Mistake(
                 "another_variant",
-                "this number belongs to another variant: run it with the setting that "
-                "`variant` gives for the name you return",
+                "another variant gives this number, yours does not: run it with the "
+                "setting that `variant` gives for the name you return",
                 answer(other),
                 of_another,
             ),
@@ -103,6 +103,7 @@ def experiment(
                 lambda args, value: (
                     is_near(value[1], 100 * due(value), 100 * tolerance)
                     and abs(due(value)) < 1
+                    and not number_is_right(args, value)
                 ),
             ),
             Mistake(
