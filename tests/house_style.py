@@ -22,7 +22,7 @@ MOST_LINES = 25  # non-blank lines of a cell: a taught class, the longest thing 
 MOST_IMPORTS = 10  # non-blank lines of the imports cell
 WIDTH = 88
 SHORTEST_ALT = 20  # characters, of a caption too
-CAPTIONED = {f"{number:02d}" for number in range(1, 16)}  # figures have captions
+CAPTIONED = {f"{number:02d}" for number in range(1, 17)}  # figures have captions
 OPENING = {
     "**The question": "the one question that the chapter answers",
     "**You will be able to": "three things the reader will be able to do, as bullets",

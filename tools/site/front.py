@@ -181,6 +181,16 @@ def image_and_text(d: Drawing) -> None:
     d.box(84, 28, 18, 16, role="green")
 
 
+def gated(d: Drawing) -> None:
+    """A block whose one half opens a gate for the other."""
+    d.line("M14 54V3", "stream", 4)
+    for x in (44, 76):
+        d.box(x, 42, 24, 12, role="orange")
+        d.arrow((x, 35), (60 + (x - 60) / 4, 20), role="orange", thick=1.2)
+    d.box(60, 13, 16, 12, "×", role="orange", size=11)
+    d.arrow((51, 13), (18, 13), role="orange", thick=1.2)
+
+
 BLUE = "var(--course-blue, #1f5fa8)"
 PICTURES = {
     "01": static_weights,
@@ -188,6 +198,7 @@ PICTURES = {
     "05": attention_alone,
     "11": two_stacks,
     "14": image_and_text,
+    "16": gated,
 }
 SHOWN = {"translator": translator, "map": course_map}
 
