@@ -187,7 +187,7 @@ def gated(d: Drawing) -> None:
     for x in (44, 76):
         d.box(x, 42, 24, 12, role="orange")
         d.arrow((x, 35), (60 + (x - 60) / 4, 20), role="orange", thick=1.2)
-    d.box(60, 13, 16, 12, "×", role="orange", size=11)
+    d.box(60, 13, 16, 12, "×", role="orange", size=12)
     d.arrow((51, 13), (18, 13), role="orange", thick=1.2)
 
 
