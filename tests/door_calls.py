@@ -13,9 +13,17 @@ import torch
 from torch import nn
 
 from course_utils.data import batches, bpe, corpus, sequences
-from course_utils.evaluation import costs, decoding, leaks, metrics, symmetry
+from course_utils.evaluation import (
+    circuits,
+    costs,
+    decoding,
+    leaks,
+    metrics,
+    symmetry,
+)
 from course_utils.models import (
     attention,
+    attention_only,
     blocks,
     modern,
     modern_gpt,
@@ -28,7 +36,7 @@ from course_utils.models import (
     transformer,
     vision,
 )
-from course_utils.tasks import baselines, scenes, synthetic, translation
+from course_utils.tasks import baselines, repeats, scenes, synthetic, translation
 from course_utils.training import loop, muon
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -68,9 +76,12 @@ NOT_VARIED = {
     "translation_batch": "takes sentence pairs and vocabularies of a task",
     "heads_of": "takes a Transformer, tested in test_live_transformer",
     "ablate": "takes a Transformer, tested in test_live_transformer",
+    "edit_heads": "is a context manager, tested in test_circuits",
+    "hide_from": "is a context manager, tested in test_circuits",
 }
 
 BATCH, QUERY, KEY, D_K, D_V, D, HEADS = 2, 3, 5, 4, 6, 12, 3
+TWICE = torch.tensor([[1, 2, 3, 1, 2, 3], [4, 0, 6, 4, 0, 6]])
 
 
 def numbers(*shape: int) -> torch.Tensor:
@@ -311,6 +322,14 @@ def constructors() -> dict[str, Call]:
             {"n_patches": 6, "d_patch": 12, "d_model": D, "d_hidden": 10},
         ),
         "QuestionBlock": (vision.QuestionBlock, {"d_model": D, "n_heads": HEADS}),
+        "AttentionBlock": (
+            attention_only.AttentionBlock,
+            {"d_model": D, "n_heads": HEADS},
+        ),
+        "AttentionOnly": (
+            attention_only.AttentionOnly,
+            {"n_tokens": 11, "d_model": D, "n_heads": HEADS, "n_layers": 2},
+        ),
         "CrossReader": (vision.CrossReader, reader),
     }
 
@@ -331,6 +350,7 @@ def forward_passes() -> dict[str, Call]:
         ),
         "CrossAttention": (attention.CrossAttention(D, D, D_K, D_V), cross),
         "MultiHeadAttention": (attention.MultiHeadAttention(D, HEADS), cross),
+        "AttentionBlock": (attention_only.AttentionBlock(D, HEADS), {"x": x}),
         "FeedForward": (blocks.FeedForward(D, 10), {"x": x}),
         "EncoderBlock": (
             blocks.EncoderBlock(D, HEADS, 10),
@@ -394,6 +414,27 @@ def forward_passes() -> dict[str, Call]:
     for name, model in readers().items():
         found[name] = (model, {"tokens": TARGET})
     return {f"{name}.forward": call for name, call in found.items()}
+
+
+def taken_apart() -> dict[str, Call]:
+    """What looks inside a model, and the model it looks into."""
+    torch.manual_seed(0)
+    model = attention_only.AttentionOnly(7, D, HEADS)
+    whole: dict[str, Any] = {"model": model, "tokens": TWICE}
+    weights = numbers(2, BATCH, HEADS, 6, 6).softmax(dim=-1)
+    return {
+        "AttentionOnly": (model, {"tokens": TWICE}),
+        "head_contexts": (circuits.head_contexts, whole),
+        "stream_terms": (circuits.stream_terms, whole),
+        "logit_terms": (circuits.logit_terms, whole),
+        "logit_lens": (circuits.logit_lens, whole),
+        "after_same": (circuits.after_same, {"tokens": TWICE}),
+        "prefix_matching": (
+            circuits.prefix_matching,
+            {"weights": weights, "tokens": TWICE},
+        ),
+        "previous_token": (circuits.previous_token, {"weights": weights}),
+    }
 
 
 def decoded() -> dict[str, Call]:
@@ -464,6 +505,15 @@ def data() -> dict[str, Call]:
             )(0, drawn()),
             {"x": numbers(6, 3), "batch_size": 2, "seed": 0},
         ),
+        "repeated": (
+            repeats.repeated,
+            {"batch": 4, "generator": drawn(), "length": 3, "n_tokens": 7},
+        ),
+        "second_copy": (
+            repeats.second_copy,
+            {"logits": numbers(BATCH, 6, 7), "tokens": TWICE},
+        ),
+        "unseen_chance": (repeats.unseen_chance, {"length": 5}),
         "majority_chance": (baselines.majority_chance, {"n_tokens": 4, "n_values": 3}),
         "sorting_chance": (baselines.sorting_chance, {"n_tokens": 4, "n_symbols": 3}),
         "digits": (scenes.digits, {"split": "test"}),
@@ -550,4 +600,5 @@ def measured() -> dict[str, Call]:
     }
 
 
-GROUPS = (functions, constructors, forward_passes, decoded, data, measured)
+GROUPS = (functions, constructors, forward_passes, decoded, taken_apart)
+GROUPS += (data, measured)

@@ -34,9 +34,17 @@ with install_import_hook(names, "beartype.beartype"):
 
     from course_utils.data import batches
     from course_utils.display import quantised_export
-    from course_utils.evaluation import ablation, decoding, leaks, metrics, symmetry
+    from course_utils.evaluation import (
+        ablation,
+        circuits,
+        decoding,
+        leaks,
+        metrics,
+        symmetry,
+    )
     from course_utils.models import (
         attention,
+        attention_only,
         blocks,
         choices,
         modern,
@@ -50,7 +58,7 @@ with install_import_hook(names, "beartype.beartype"):
         transformer,
         vision,
     )
-    from course_utils.tasks import scenes, synthetic, translation
+    from course_utils.tasks import repeats, scenes, synthetic, translation
     from course_utils.training import loop, muon
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
@@ -198,6 +206,18 @@ def call_portable() -> None:
     small = transformer.Transformer(11, 13, D_MODEL, HEADS, 10)
     ablation.ablate(small, no_positions=["source"])(SOURCE, TARGET)
     ablation.mean_contexts(small, [(SOURCE, TARGET)])
+    heads = attention_only.AttentionOnly(64, D_MODEL, HEADS)
+    tokens = repeats.repeated(BATCH, generator, QUERY)
+    logits, weights = heads(tokens, need_weights=True)
+    repeats.second_copy(logits, tokens)
+    circuits.prefix_matching(weights, tokens)
+    circuits.previous_token(weights)
+    circuits.logit_lens(heads, tokens)
+    first = circuits.logit_terms(heads, tokens)[0]
+    write = circuits.stream_terms(heads, tokens)[1]
+    with circuits.edit_heads(heads, {(0, 1): 0.0}):
+        with circuits.hide_from(heads, 1, "keys", write):
+            assert heads(tokens)[0].shape == first.shape
 
 
 def call_data() -> None:

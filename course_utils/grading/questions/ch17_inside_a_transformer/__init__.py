@@ -1,0 +1,1 @@
+"""The questions of `exercises/17_inside_a_transformer.ipynb`."""

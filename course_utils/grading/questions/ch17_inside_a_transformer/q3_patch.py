@@ -1,0 +1,131 @@
+"""`patch`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import normal, sizes
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+
+def patch(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    changed = corrupted.clone()
+    changed[head, position] = clean[head, position]
+    return changed.transpose(0, 1).flatten(1) @ w_o
+
+
+def exchanged(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    return patch(corrupted, clean, head, position, w_o)
+
+
+def everywhere(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    changed = corrupted.clone()
+    changed[head] = clean[head]
+    return changed.transpose(0, 1).flatten(1) @ w_o
+
+
+def all_heads(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    changed = corrupted.clone()
+    changed[:, position] = clean[:, position]
+    return changed.transpose(0, 1).flatten(1) @ w_o
+
+
+def added(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    changed = corrupted.clone()
+    changed[head, position] += clean[head, position]
+    return changed.transpose(0, 1).flatten(1) @ w_o
+
+
+def zeroed(
+    clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+) -> Tensor:
+    return patch(torch.zeros_like(clean), corrupted, head, position, w_o)
+
+
+def draw(rng: np.random.Generator) -> Args:
+    heads, token, d = sizes(rng, 3)
+    shape, width = (heads, token, d), heads * d
+    at = int(rng.integers(heads)), int(rng.integers(token))
+    return normal(rng, *shape), normal(rng, *shape), *at, normal(rng, width, width)
+
+
+QUESTION = Question(
+    id="17.3",
+    title="Patch one head at one position",
+    answer="patch",
+    arguments=("clean", "corrupted", "head", "position", "w_o"),
+    outputs=(Output("written", "token d_model"),),
+    reference=patch,
+    difficulty="easy",
+    minutes=8,
+    next_step="which run goes on, and which one lends a vector?",
+    parts=(Part("what is written", 3, lambda rng: [draw(rng) for _ in range(3)]),),
+    mistakes=(
+        Mistake(
+            "exchanged",
+            "clean and corrupted run have changed places: the corrupted run goes on, "
+            "and one vector comes from the clean one",
+            exchanged,
+        ),
+        Mistake(
+            "everywhere",
+            "the head is patched at every position: then it no longer says at which "
+            "one the information is",
+            everywhere,
+        ),
+        Mistake(
+            "all_heads",
+            "all heads are patched at the position: then it no longer says which of "
+            "them carries the information",
+            all_heads,
+        ),
+        Mistake(
+            "added",
+            "the clean vector is added to the corrupted one: a patch replaces it",
+            added,
+        ),
+        Mistake(
+            "zeroed",
+            "the vector is replaced by zeros: that is ablation; a patch puts in what "
+            "the clean run had there",
+            zeroed,
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def mixed(choose):
+    def answer(clean, corrupted, head, position, w_o):
+        heads, token, _ = clean.shape
+        h, t = torch.arange(heads)[:, None], torch.arange(token)[None]
+        table = choose(
+            clean, corrupted, (h == head)[..., None], (t == position)[..., None]
+        )
+        return torch.cat(list(table), dim=-1) @ w_o
+
+    return answer
+
+
+RIGHT = [mixed(lambda a, b, h, t: torch.where(h & t, a, b))]
+WRONG = [
+    ("exchanged", mixed(lambda a, b, h, t: torch.where(h & t, b, a))),
+    ("everywhere", mixed(lambda a, b, h, t: torch.where(h, a, b))),
+    ("all_heads", mixed(lambda a, b, h, t: torch.where(t, a, b))),
+    ("added", mixed(lambda a, b, h, t: b + a * (h & t))),
+    ("zeroed", mixed(lambda a, b, h, t: b * ~(h & t))),
+]
