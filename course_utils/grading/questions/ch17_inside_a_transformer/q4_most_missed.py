@@ -79,7 +79,7 @@ QUESTION = Question(
         ),
         Mistake(
             "counted_from_one",
-            "heads are counted from 0",
+            "the head is right, but heads are counted from 0",
             lambda terms, right: most_missed(terms, right) + 1,
         ),
     ),

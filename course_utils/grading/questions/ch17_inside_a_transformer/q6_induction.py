@@ -117,8 +117,7 @@ def looked_up(shift):
 
 RIGHT = [looked_up(1), lambda own: soft(own, 80.0)]
 WRONG = [
-    ("one_layer", looked_up(0)),
-    ("one_layer", lambda own: own * 1),
+    ("one_layer", one_layer),
     ("note_of_the_next", looking_ahead),
     ("two_back", lambda own: circuit(own, 2)),
     ("too_soft", lambda own: soft(own, 1.0)),
