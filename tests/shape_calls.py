@@ -215,9 +215,11 @@ def call_portable() -> None:
     circuits.logit_lens(heads, tokens)
     first = circuits.logit_terms(heads, tokens)[0]
     write = circuits.stream_terms(heads, tokens)[1]
-    with circuits.edit_heads(heads, {(0, 1): 0.0}):
-        with circuits.hide_from(heads, 1, "keys", write):
-            assert heads(tokens)[0].shape == first.shape
+    with (
+        circuits.edit_heads(heads, {(0, 1): 0.0}),
+        circuits.hide_from(heads, 1, "keys", write),
+    ):
+        assert heads(tokens)[0].shape == first.shape
 
 
 def call_data() -> None:

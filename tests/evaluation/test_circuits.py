@@ -70,9 +70,11 @@ def test_a_head_replaced_by_itself_changes_nothing_and_by_zero_something(kind, t
 
 def test_the_model_is_whole_again_after_an_error(model, tokens):
     whole = model(tokens)[0]
-    with pytest.raises(RuntimeError, match="stop"):
-        with circuits.edit_heads(model, {(1, 0): 0.0}):
-            raise RuntimeError("stop")
+    with (
+        pytest.raises(RuntimeError, match="stop"),
+        circuits.edit_heads(model, {(1, 0): 0.0}),
+    ):
+        raise RuntimeError("stop")
     assert torch.equal(model(tokens)[0], whole)
 
 
@@ -95,12 +97,16 @@ def test_hiding_nothing_changes_nothing_and_hiding_something_one_part(
 
 
 def test_heads_and_parts_that_do_not_exist_are_refused(model, tokens):
-    with pytest.raises(ValueError, match="there is no head"):
-        with circuits.edit_heads(model, {(2, 0): 0.0}):
-            pass
-    with pytest.raises(ValueError, match="part is 'query'"):
-        with circuits.hide_from(model, 1, "query", torch.zeros(())):
-            pass
+    with (
+        pytest.raises(ValueError, match="there is no head"),
+        circuits.edit_heads(model, {(2, 0): 0.0}),
+    ):
+        pass
+    with (
+        pytest.raises(ValueError, match="part is 'query'"),
+        circuits.hide_from(model, 1, "query", torch.zeros(())),
+    ):
+        pass
     with pytest.raises(ValueError, match="expected a model whose `blocks`"):
         circuits.head_contexts(torch.nn.Linear(2, 2), tokens)
 

@@ -24,6 +24,7 @@ HOSTS = (
     "openreview.net",
     "papers.nips.cc",
     "transformer-circuits.pub",
+    "www.lesswrong.com",
 )
 LINK = r"\]\((https?://(?:[^()\s]|\([^()\s]*\))+)\)"
 
