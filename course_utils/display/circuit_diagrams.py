@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 from torch import Tensor
 
 from course_utils.display.drawing import Diagram, Drawing, require_toy
-from course_utils.models.attention_only import AttentionOnly
+from course_utils.models.attention_only import AttentionBlock, AttentionOnly
 
 CELL, LEFT = 19.0, 82.0
+
+
+def blocks_of(model: AttentionOnly) -> list[AttentionBlock]:
+    """The layers of a model."""
+    return [cast(AttentionBlock, block) for block in model.blocks]
 
 
 def circuit_path(
@@ -24,9 +30,10 @@ def circuit_path(
     """
     n = tokens.shape[1]
     require_toy(n=(n, 13))
-    if len(model.blocks) != 2 or model.blocks[0].attention.n_heads != 1:
+    heads = [block.attention.n_heads for block in blocks_of(model)]
+    if heads != [1, 1]:
         raise ValueError(
-            f"the model has {len(model.blocks)} layers, expected 2 of one head each."
+            f"the layers have {heads} heads, expected 2 layers of one head each."
         )
     if not 0 <= query < n or len(words) != n:
         raise ValueError(

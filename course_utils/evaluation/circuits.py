@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 import torch.nn.functional as F
@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from course_utils.doors import check_arguments
 from course_utils.models.attention import MultiHeadAttention
-from course_utils.models.attention_only import AttentionOnly
+from course_utils.models.attention_only import AttentionBlock, AttentionOnly
 from course_utils.shapes import Bool, Float, Int, shape_of
 
 Head = tuple[int, int]
@@ -107,10 +107,10 @@ def hide_from(
     """
     if part not in PARTS:
         raise ValueError(f"part is {part!r}, expected one of {', '.join(PARTS)}.")
-    block, number = model.blocks[layer], PARTS.index(part)
+    block, number = cast(AttentionBlock, model.blocks[layer]), PARTS.index(part)
     stream: list[Tensor] = []
 
-    def change(qkv: nn.Module, _: Any, output: Tensor) -> Tensor:
+    def change(qkv: nn.Linear, _: Any, output: Tensor) -> Tensor:
         reduced = F.linear(block.norm(stream.pop() - write), qkv.weight)
         parts = list(output.chunk(3, dim=-1))
         parts[number] = reduced.chunk(3, dim=-1)[number]
