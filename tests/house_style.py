@@ -14,7 +14,7 @@ from pathlib import Path
 import yaml
 from nbformat import NotebookNode
 
-from tools.notebooks.io import parse, tags
+from tools.notebooks.io import ROOT, parse, tags
 from tools.notebooks.toc import entries
 
 MOST_PAIRS = 2  # places with no prose between two code cells
@@ -22,7 +22,7 @@ MOST_LINES = 25  # non-blank lines of a cell: a taught class, the longest thing 
 MOST_IMPORTS = 10  # non-blank lines of the imports cell
 WIDTH = 88
 SHORTEST_ALT = 20  # characters, of a caption too
-CAPTIONED = {f"{number:02d}" for number in range(1, 16)}  # figures have captions
+CAPTIONED = {path.name[:2] for path in (ROOT / "book").glob("[0-9]*.ipynb")}
 OPENING = {
     "**The question": "the one question that the chapter answers",
     "**You will be able to": "three things the reader will be able to do, as bullets",

@@ -68,7 +68,7 @@ def circuit_path(
     d.arrow((centre(source), 237), (centre(source), 199), role="keys")
     d.arrow((centre(source), 177), (centre(source), 148), (centre(found), 148))
     d.arrow((centre(found), 148), (centre(found), 113), role="keys")
-    d.text(centre(found) + 8, 157, "“before me: " + words[source] + "”", 12, "start")
+    d.text(centre(source) - 7, 162, f"“before me: {words[source]}”", 12, "end")
     d.arrow((centre(query), 237), (centre(query), 113), role="queries")
     d.arrow(
         (centre(found), 91), (centre(found), 56), (centre(query), 56), role="values"

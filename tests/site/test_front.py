@@ -51,7 +51,7 @@ def test_a_model_that_gets_nothing_right_has_no_map():
 def test_every_part_of_the_front_page_has_a_picture():
     page = (ROOT / "book" / "intro.md").read_text("utf-8")
     named = {name for name in PICTURES if f"{{part}}`{name}`" in page}
-    assert page.count("{part}`") == len(named) == len(PICTURES) == 5
+    assert page.count("{part}`") == len(named) == len(PICTURES) == 6
     assert all('aria-hidden="true"' in part_picture(name) for name in PICTURES)
     with pytest.raises(ExtensionError, match="expected one of 01, 02"):
         part_picture("03")

@@ -181,6 +181,18 @@ def image_and_text(d: Drawing) -> None:
     d.box(84, 28, 18, 16, role="green")
 
 
+def circuit(d: Drawing) -> None:
+    """Two rows of heads, and the path of one prediction through them."""
+    for y in (42, 14):
+        for x in (14, 37, 60, 83):
+            d.box(x, y, 15, 12, role="grey")
+    d.arrow((37, 55), (37, 48), role="keys", thick=1.4)
+    d.arrow((37, 36), (37, 28), (60, 28), (60, 20), role="keys", thick=1.4)
+    d.arrow((60, 8), (60, 1), role="values", thick=1.4)
+    for x, y, role in ((37, 42, "keys"), (60, 14, "values")):
+        d.box(x, y, 15, 12, role=role)
+
+
 BLUE = "var(--course-blue, #1f5fa8)"
 PICTURES = {
     "01": static_weights,
@@ -188,6 +200,7 @@ PICTURES = {
     "05": attention_alone,
     "11": two_stacks,
     "14": image_and_text,
+    "16": circuit,
 }
 SHOWN = {"translator": translator, "map": course_map}
 

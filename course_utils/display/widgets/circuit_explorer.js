@@ -33,7 +33,7 @@ ui.text(0, y + 12, `First layer, from ${at(found)}, where the second looks most`
 y += 20;
 run.weights[0].forEach((head, h) => strip(`head 1.${h + 1}`, head[found]));
 
-const chances = run.chances[asker], named = best(chances), base = 270;
+const chances = run.chances[asker], named = best(chances), base = y + 74;
 const step = (ui.width - 8) / chances.length;
 chances.forEach((chance, k) => {
   const high = 60 * chance, good = data.kinds[k] === right;

@@ -25,7 +25,7 @@ def circuit_explorer(
             f"widget {name!r} got {len(runs)} runs and {n} words, expected at least "
             "one run, and words that are two copies."
         )
-    made = {}
+    made, n_heads = {}, 0
     for label, run in runs.items():
         weights, chances = (np.asarray(run[k], float) for k in ("weights", "chances"))
         if weights.ndim != 4 or weights.shape[2:] != (n, n):
@@ -37,6 +37,7 @@ def circuit_explorer(
             raise ValueError(
                 f"chances of {label!r} are {chances.shape}, expected {(n, len(kinds))}."
             )
+        n_heads = weights.shape[0] * weights.shape[1]
         made[label] = {"weights": weights.round(2), "chances": chances.round(3)}
     return widget(
         name,
@@ -52,5 +53,5 @@ def circuit_explorer(
         "also from the letter that the second looks at most. Below, the probability of "
         "every letter. With all heads on, the right letter has nearly all of it in the "
         "second copy; without either layer it has little.",
-        height=300,
+        height=90 + 22 * n_heads + 98,  # tokens and headings, strips, bars
     )
