@@ -28,8 +28,7 @@ ui.text(0, y + 12, `Second layer, from ${at(asker)}`, { "font-weight": 650 });
 y += 20;
 last.forEach((head, h) => strip(`head 2.${h + 1}`, head[asker]));
 y += 6;
-ui.text(0, y + 12, `First layer, from ${at(found)}, where the second looks most`,
-  { "font-weight": 650 });
+ui.text(0, y + 12, `First layer, from ${at(found)}`, { "font-weight": 650 });
 y += 20;
 run.weights[0].forEach((head, h) => strip(`head 1.${h + 1}`, head[found]));
 
