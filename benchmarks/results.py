@@ -232,7 +232,8 @@ def markdown(rows: list[Row]) -> str:
         if not mine:
             continue
         units = " or ".join(dict.fromkeys(UNITS[row.unit] for row in mine))
-        text += [f"### {title}", "", f"Each number is a {units}.", "", *lines(mine)]
+        said = f"Each number is {'an' if units[0] == 'e' else 'a'} {units}."
+        text += [f"### {title}", "", said, "", *lines(mine)]
         notes = dict.fromkeys(row.note for row in mine if row.note)
         text += [""] + [f"{note}\n" for note in notes]
     return "\n".join(text).strip() + "\n"
