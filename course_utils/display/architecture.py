@@ -33,7 +33,10 @@ CHAPTERS = {
     "13": ("13_decoder_only", "GPT, a decoder alone"),
     "14": ("14_vision_and_cross_attention", "images and cross-attention"),
     "15": ("15_cost_and_scaling", "what it costs"),
+    "16": ("16_todays_block", "today's block"),
     "17": ("17_inside_a_transformer", "a circuit inside a trained model"),
+    "18": ("18_pretrain_and_adapt", "learn once, use often"),
+    "19": ("19_faster_and_larger", "faster and larger"),
 }
 LAYERS = ("attention", "cross_attention", "feed_forward")
 # Of each attention of the transformer: number, name, and the chapter that teaches it.
@@ -193,7 +196,7 @@ class _Map:
     """The transformer in small: what one chapter is about is lit."""
 
     def __init__(self, chapter: str):
-        self.chapter, self.drawing = chapter, Drawing(340, 273)
+        self.chapter, self.drawing = chapter, Drawing(340, 300)
         self.lit: list[str] = []
         d = self.drawing
         self.part("12", "transformer", 114, 13, 220, 22)
@@ -213,7 +216,10 @@ class _Map:
         self.part("01", "words", 86, 207, 164, 22)
         self.part("14", "image patches", 255, 207, 164, 22)
         self.part("15", "time and space", 170.5, 234, 333, 22)
+        self.part("16", "today's block", 86, 261, 164, 22)
         self.part("17", "inside a model", 255, 261, 164, 22)
+        self.part("18", "pre-train, adapt", 86, 288, 164, 22)
+        self.part("19", "faster, larger", 255, 288, 164, 22)
 
     def frame(
         self, x: float, y: float, wide: float, high: float, own: set[str], fill: float
