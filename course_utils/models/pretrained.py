@@ -2,14 +2,18 @@
 
 Two tables say which parameter is which. Nothing of Hugging Face's is imported: a
 configuration is a dict (`config.to_dict()`, or the file config.json), and weights are a
-dict of tensors.
+dict of tensors (a state dict, or the file model.safetensors).
 """
 
 from __future__ import annotations
 
+import json
+import mmap
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from math import prod
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -56,6 +60,16 @@ LLAMA_NAMES = {
     "lm_head.weight": "head.weight",
 }
 NAMES = {"gpt2": GPT2_NAMES, "llama": LLAMA_NAMES}
+DTYPES = {  # as safetensors names them
+    "F64": torch.float64,
+    "F32": torch.float32,
+    "F16": torch.float16,
+    "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
+}
 
 
 def sizes_from(config: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,6 +165,45 @@ def from_hugging_face(
     if sizes["choices"].tied:
         model.head.weight = model.embedding.weight
     return model.eval()
+
+
+# ------------------------------------------------------------------------ from files
+
+
+def read_safetensors(path: str | Path) -> dict[str, Tensor]:
+    """Read a file of tensors: 8 bytes, a header in JSON, then the numbers.
+
+    The 8 bytes tell the header's length; for each name it says the type, the shape, and
+    where the numbers begin and end. They stay on the disk until they are used.
+    """
+    with open(path, "rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
+    start = 8 + int.from_bytes(content[:8], "little")
+    if start > len(content):
+        raise ValueError(f"{path} is cut or is no file of safetensors.")
+    header = json.loads(content[8:start])
+    header.pop("__metadata__", None)
+    if start + max((h["data_offsets"][1] for h in header.values()), default=0) != len(
+        content
+    ):
+        raise ValueError(f"{path} is cut: its header tells of more bytes, or fewer.")
+    tensors = {}
+    for name, about in header.items():
+        dtype, shape = DTYPES[about["dtype"]], about["shape"]
+        at = start + about["data_offsets"][0]
+        flat = torch.frombuffer(content, dtype=dtype, count=prod(shape), offset=at)
+        tensors[name] = flat.view(shape)
+    return tensors
+
+
+def load_gpt2(folder: str | Path) -> ModernGPT:
+    """Build the model whose `config.json` and `model.safetensors` a folder holds.
+
+    `course_utils.data.downloads.fetch_gpt2` fetches those of GPT-2.
+    """
+    folder = Path(folder)
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    return from_hugging_face(config, read_safetensors(folder / "model.safetensors"))
 
 
 check_arguments(__name__)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from itertools import product
 
@@ -9,6 +10,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import transformers
+from safetensors.torch import save_file
 from torch import nn
 
 from course_utils.evaluation.decoding import generate
@@ -23,7 +25,11 @@ from course_utils.models.blocks import ACTIVATIONS, EncoderBlock
 from course_utils.models.choices import LLAMA, NANOCHAT, Choices
 from course_utils.models.modern import GroupedQueryAttention, ModernBlock
 from course_utils.models.modern_gpt import ModernGPT, cache_bytes, padding_left
-from course_utils.models.pretrained import from_hugging_face
+from course_utils.models.pretrained import (
+    from_hugging_face,
+    load_gpt2,
+    read_safetensors,
+)
 from course_utils.models.transformer import GPT
 
 TOKENS = torch.tensor([[1, 3, 4, 5, 9, 2, 7], [8, 6, 7, 0, 3, 3, 1]])
@@ -250,6 +256,45 @@ def test_gpt2_gives_hugging_faces_logits():
     assert expected.std() > 0.1
     torch.testing.assert_close(ours(TOKENS)[0], expected, rtol=0, atol=1e-4)
     assert ours.head.weight is ours.embedding.weight
+
+
+def test_tensors_are_read_as_the_library_writes_them(tmp_path):
+    tensors = {
+        "matrix": torch.randn(3, 5),
+        "half": torch.randn(2, 3, 4).bfloat16(),
+        "ids": torch.arange(7),
+        "scalar": torch.tensor(2.5, dtype=torch.float64),
+        "mask": torch.tensor([True, False]),
+    }
+    path = tmp_path / "some.safetensors"
+    save_file(tensors, path, metadata={"format": "pt"})
+    found = read_safetensors(path)
+    assert found.keys() == tensors.keys()
+    for name, expected in tensors.items():
+        assert torch.equal(found[name], expected)
+        assert found[name].dtype == expected.dtype
+    content = path.read_bytes()
+    found["matrix"].zero_()  # a copy in memory: the file stays as it is
+    assert path.read_bytes() == content
+    for cut in (len(content) - 1, 40):
+        path.write_bytes(content[:cut])
+        with pytest.raises(ValueError, match="is cut"):
+            read_safetensors(path)
+
+
+def test_a_folder_of_gpt2_gives_hugging_faces_logits(tmp_path):
+    """The files as they are published: no prefix, and buffers besides the weights."""
+    config = transformers.GPT2Config(
+        vocab_size=29, n_positions=16, n_embd=24, n_layer=3, n_head=6
+    )
+    theirs = redrawn(transformers.GPT2LMHeadModel(config))
+    state = {n: w.contiguous() for n, w in theirs.transformer.state_dict().items()}
+    state["h.0.attn.bias"] = torch.ones(1, 1, 16, 16)
+    save_file(state, tmp_path / "model.safetensors")
+    (tmp_path / "config.json").write_text(json.dumps(config.to_dict()), "utf-8")
+    ours = load_gpt2(tmp_path)
+    expected = theirs(TOKENS).logits
+    torch.testing.assert_close(ours(TOKENS)[0], expected, rtol=0, atol=1e-4)
 
 
 @pytest.mark.parametrize(("n_kv_heads", "tied"), [(6, False), (2, True), (1, False)])
