@@ -156,7 +156,7 @@ def random_windows(
 ) -> tuple[Int[Tensor, "batch length"], Int[Tensor, "batch length"]]:
     """Cut windows at random places of a text: what is read, and what comes next.
 
-    y_t = x_{t+1}. To train a language model. Taught in chapter 13.
+    $y_t = x_{t+1}$. To train a language model. Taught in chapter 13.
     """
     require_windows(ids, length)
     if batch < 1:

@@ -2,8 +2,8 @@
 
     diagrams.show(diagrams.heads(layer, x), alt="…", caption="…")
 
-Give toy sizes that all differ (batch 2, n 5, d_k 4, …): the shapes on the edges are
-measured, and their axes named by size. `course_map` shows where a chapter stands.
+Give toy sizes that all differ (batch 2, $n = 5$, $d_k = 4$, …): the shapes on the edges
+are measured, and their axes named by size. `course_map` shows where a chapter stands.
 """
 
 from __future__ import annotations

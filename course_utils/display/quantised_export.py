@@ -32,8 +32,8 @@ def quantise(
 ) -> tuple[Tensor, Float[Tensor, "row"]]:
     """Round every row to whole numbers from -127 to 127, and return their scales.
 
-    q_ij = round(w_ij / s_i), s_i = max_j |w_ij| / 127: no weight moves by more than
-    s_i / 2.
+    $q_ij = round(w_ij / s_i)$, $s_i = max_j |w_ij| / 127$: no weight moves by more than
+    $s_i / 2$.
     """
     if matrix.dim() != 2 or not torch.isfinite(matrix).all():
         raise ValueError(
@@ -48,7 +48,7 @@ def quantise(
 def dequantise(
     whole: Tensor, scales: Float[Tensor, "row"]
 ) -> Float[Tensor, "row column"]:
-    """Make weights of the whole numbers again: w_ij = s_i q_ij."""
+    """Make weights of the whole numbers again: $w_ij = s_i q_ij$."""
     if whole.dim() != 2 or scales.shape != whole.shape[:1]:
         raise ValueError(
             f"dequantise got {shape_of(whole)} and {shape_of(scales)}, expected (row, "

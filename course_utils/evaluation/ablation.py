@@ -36,7 +36,8 @@ class Head(NamedTuple):
 class Placeless(Transformer):
     """A transformer that is not told where the words of some sides stand.
 
-    x = sqrt(d_model) E[token], and + P[t] only on the sides that keep their positions.
+    $x = sqrt(d_model) E[token]$, and $+ PE[t]$ only on the sides that keep their
+    positions.
     """
 
     without: frozenset[str] = frozenset()
@@ -74,7 +75,7 @@ def attention_of(model: Transformer, kind: Kind, layer: int) -> MultiHeadAttenti
 def mean_contexts(
     model: Transformer, batches: Iterable[tuple[Tensor, Tensor]]
 ) -> dict[str, Float[Tensor, "d_model"]]:
-    """Average what the heads of each layer return, [C_1, …, C_H], over all tokens.
+    """Average what the heads of each layer return, $[C_1, …, C_H]$, over all tokens.
 
     `batches` holds source and target ids without padding, the target as the decoder
     reads it. The names are those of the layers: "cross-1" is the second one's
@@ -113,10 +114,10 @@ def ablate(
 ) -> Transformer:
     """Return a copy without some heads, the positions of some sides, or the scale.
 
-    Head h off: its columns of W_O are 0, so that nothing of C_h arrives (zero
-    ablation); with `means` from `mean_contexts`, the average of C_h arrives in its
-    place, for every token the same (mean ablation). No scale: softmax(Q K^T) instead of
-    softmax(Q K^T / sqrt(d_k)), in every head. Used in `transformer_in_the_page`.
+    Head $h$ off: its columns of $W_O$ are 0, so that nothing of $C_h$ arrives (zero
+    ablation); with `means` from `mean_contexts`, the average of $C_h$ arrives in its
+    place, for every token the same (mean ablation). No scale: $softmax(Q K^T)$ instead
+    of $softmax(Q K^T / sqrt(d_k))$, in every head. Used in `transformer_in_the_page`.
     """
     unknown = [head for head in heads_off if head not in heads_of(model)]
     if unknown or set(no_positions) - set(SIDES):

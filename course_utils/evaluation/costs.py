@@ -85,9 +85,10 @@ def count_flops(function: Callable[[], Any]) -> int:
 
 
 def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
-    """Fit cost = c * size^p by least squares in logarithms, and return p.
+    """Fit $cost = c size^p$ by least squares in logarithms, and return $p$.
 
-    p = 1: twice the size costs twice as much; p = 2: four times. Used in chapter 15.
+    $p = 1$: twice the size costs twice as much; $p = 2$: four times. Used in chapter
+    15.
     """
     if len(sizes) != len(costs) or len(set(sizes)) < 2:
         raise ValueError(
@@ -106,11 +107,11 @@ def fitted_exponent(sizes: Sequence[float], costs: Sequence[float]) -> float:
 
 
 class Coefficients(NamedTuple):
-    """The cost of one layer as polynomials of n tokens, width d and H heads.
+    """The cost of one layer as polynomials of $n$ tokens, width $d$ and $H$ heads.
 
-    flops = a n d^2 + b n^2 d; training = a n d + b H n^2 numbers at the peak of forward
-    and backward pass (rounded from measurements of the course's layers); generation =
-    a d + b n d numbers that are kept from one token to the next.
+    $flops = a n d^2 + b n^2 d$; $training = a n d + b H n^2$ numbers at the peak of
+    forward and backward pass (rounded from measurements of the course's layers);
+    $generation = a d + b n d$ numbers that are kept from one token to the next.
     """
 
     flops: tuple[float, float]

@@ -85,7 +85,7 @@ def greedy(
 ) -> Decoded:
     """Take the most probable token at every step, until every row has ended.
 
-    y_t = argmax_y p(y | y_1 … y_{t-1}, source). Used in chapter 12.
+    $y_t = argmax_y p(y | y_1, …, y_{t-1}, source)$. Used in chapter 12.
     """
     require_lengths(source, max_length)
     with evaluating(model):
@@ -155,8 +155,9 @@ def beam_search(
 ) -> Beams:
     """Keep the `n_beams` best beginnings at every step, and return the best sequence.
 
-    score(y) = log p(y | source) / length(y)^length_penalty: 0 prefers short sequences,
-    1 averages over tokens. One beam is greedy decoding. Taught in chapter 12.
+    $score(y) = log p(y | source) / length(y)^length_penalty$: 0 prefers short
+    sequences, 1 averages over tokens. One beam is greedy decoding. Taught in chapter
+    12.
     """
     require_beams(source, max_length, n_beams)
     rows = torch.arange(len(source), device=source.device)[:, None]
@@ -204,9 +205,9 @@ def keep_top_k(
 def keep_top_p(
     logits: Float[Tensor, "*batch token"], p: float
 ) -> Float[Tensor, "*batch token"]:
-    """Leave the fewest tokens whose probabilities reach p, and set others to -inf.
+    """Leave the fewest tokens whose probabilities reach $p$, and set others to -inf.
 
-    A token stays if those more probable than it sum to less than p, so that at least
+    A token stays if those more probable than it sum to less than $p$, so that at least
     one does. Taught in chapter 13.
     """
     if not 0 < p <= 1:
@@ -228,7 +229,7 @@ def sample(
     top_p: float | None = None,
     generator: torch.Generator | None = None,
 ) -> Int[Tensor, "batch"]:
-    """Draw a token from p = softmax(logits / temperature), the unlikely ones cut off.
+    """Draw a token from $p = softmax(logits / temperature)$, the unlikely ones cut off.
 
     A temperature below 1 sharpens, above 1 flattens; at 0 it is the most probable
     token. Taught in chapter 13.

@@ -63,8 +63,8 @@ def influence(
 ) -> Float[Tensor, "*batch output input"]:
     """Measure how far every output moves when one input alone is changed.
 
-    D_ij = max over tries of |f(x with another x_j)_i - f(x)_i|, the largest of the
-    output's entries. Taught in chapter 09.
+    $D_ij = max |f(x')_i - f(x)_i|$ over tries, $x'$ being $x$ with another $x_j$: the
+    largest of the output's entries. Taught in chapter 09.
     """
     before, columns = output_of(function(x)), []
     for j in range(x.shape[batch_axes(x)]):

@@ -34,9 +34,9 @@ def require_pairs(first: Sequence[Any], second: Sequence[Any], names: str) -> No
 
 
 def bleu(hypotheses: Sequence[Sentence], references: Sequence[Sentence]) -> float:
-    """Return corpus BLEU, 0 to 100: n-grams shared with the references, n = 1 … 4.
+    """Return corpus BLEU, 0 to 100: n-grams shared with the references, $n = 1, …, 4$.
 
-    min(1, e^(1 - r/h)) * (p_1 p_2 p_3 p_4)^(1/4), by sacrebleu on tokens as they are.
+    $min(1, e^(1 - r/h)) (p_1 p_2 p_3 p_4)^(1/4)$, by sacrebleu on tokens as they are.
     Taught in chapters 02 and 12.
     """
     require_pairs(hypotheses, references, "hypotheses and references")
@@ -133,7 +133,7 @@ def alignment_error_rate(
 ) -> float:
     """Compare predicted links with a gold standard of sure and possible ones.
 
-    AER = 1 - (|A & S| + |A & P|) / (|A| + |S|), over all sentences; sure links count
+    $AER = 1 - (|A & S| + |A & P|) / (|A| + |S|)$, over all sentences; sure links count
     as possible. 0 is best. Taught in chapter 03.
     """
     require_pairs(sure, predicted, "sure and predicted alignments")

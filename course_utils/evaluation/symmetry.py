@@ -29,7 +29,8 @@ def require_order(order: Sequence[int], n_tokens: int) -> None:
 def permutation_matrix(order: Sequence[int]) -> Float[Tensor, "token token"]:
     """Write an order as a matrix, so that to reorder tokens is to multiply.
 
-    P_ij = 1 where j = order[i], else 0; then P X = X[order]. Taught in chapter 07.
+    $P_ij = 1$ where $j = order[i]$, else 0; then $P X = X[order]$. Taught in chapter
+    07.
     """
     require_order(order, len(order))
     return torch.eye(len(order))[torch.as_tensor(order)]

@@ -36,8 +36,8 @@ def masked_softmax(
 ) -> Float[Tensor, "*batch query key"]:
     """Turn scores into weights over the keys that may be seen.
 
-    A_ij = exp(S_ij) / sum over allowed j' of exp(S_ij'), and 0 where j is blocked; a
-    query that may see nothing gets zeros, never NaN. Taught in chapter 09.
+    $A_ij = exp(S_ij) / sum_j' exp(S_ij')$ over the allowed $j'$, and 0 where $j$ is
+    blocked; a query that may see nothing gets zeros, never NaN. Taught in chapter 09.
     """
     if mask is None:
         return torch.softmax(scores, dim=-1)
@@ -57,7 +57,7 @@ def attention(
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
     """Scaled dot-product attention: every query's weighted average of the values.
 
-    C = softmax(Q K^T / sqrt(d_k)) V, the softmax over keys. Returns context and
+    $C = softmax(Q K^T / sqrt(d_k)) V$, the softmax over keys. Returns context and
     weights. Taught in chapter 06, the mask in chapter 09.
     """
     require_qkv(queries, keys, values, mask)
@@ -71,7 +71,7 @@ def basic_self_attention(
 ) -> tuple[Float[Tensor, "*batch token d_model"], Float[Tensor, "*batch token token"]]:
     """Mix every token with those similar to it, with nothing learned.
 
-    A_ij = softmax_j(x_i . x_j), c_i = sum_j A_ij x_j. Taught in chapter 05.
+    $A_ij = softmax_j(x_i . x_j)$, $c_i = sum_j A_ij x_j$. Taught in chapter 05.
     """
     scores = x @ x.transpose(-2, -1)
     weights = torch.softmax(scores, dim=-1)
@@ -81,7 +81,7 @@ def basic_self_attention(
 def causal_mask(
     n_queries: int, n_keys: int | None = None, device: torch.device | None = None
 ) -> Bool[Tensor, "query key"]:
-    """Let each position see itself and what came before: M_ij = (j <= i).
+    """Let each position see itself and what came before: $M_ij = (j <= i)$.
 
     With more keys than queries (a cache) the *last* query sees the last key.
     Taught in chapter 09.
@@ -100,7 +100,7 @@ def causal_mask(
 def padding_mask(
     tokens: Int[Tensor, "batch key"], pad: int = 0
 ) -> Bool[Tensor, "batch 1 key"]:
-    """Let every query see the real tokens, none of the padding: M_bj = (x_bj != pad).
+    """Let every query see the real tokens, none of the padding: $M_bj = (x_bj != pad)$.
 
     The middle axis broadcasts over queries. Taught in chapter 09.
     """
@@ -125,9 +125,9 @@ def fused_attention(
 ]:
     """Compute what `attention` does in one kernel that never stores the weights.
 
-    C = softmax(Q K^T / sqrt(d_k) + B) V, with a `bias` B on the scores if given. With
-    `need_weights=True` the same numbers come step by step, weights included.
-    Used in chapter 10.
+    $C = softmax(Q K^T / sqrt(d_k) + B) V$, with a `bias` $B$ on the scores if given.
+    With `need_weights=True` the same numbers come step by step, weights included. Used
+    in chapter 10.
     """
     require_qkv(queries, keys, values, mask)
     n_queries, n_keys = queries.shape[-2], keys.shape[-2]
@@ -162,7 +162,7 @@ def fused_attention(
 class SelfAttention(nn.Module):
     """One head of self-attention: the tokens ask, advertise and carry for themselves.
 
-    Q = X W_Q, K = X W_K, V = X W_V from one fused matmul, then `attention`.
+    $Q = X W_Q$, $K = X W_K$, $V = X W_V$ from one fused matmul, then `attention`.
     Taught in chapter 06.
     """
 
@@ -184,7 +184,7 @@ class SelfAttention(nn.Module):
 class CrossAttention(nn.Module):
     """One head in which one sequence asks and another answers.
 
-    Q = X W_Q from the asking tokens; K = Y W_K and V = Y W_V from the memory.
+    $Q = X W_Q$ from the asking tokens; $K = Y W_K$ and $V = Y W_V$ from the memory.
     Taught in chapter 06.
     """
 
@@ -240,8 +240,8 @@ def split_heads(
 ) -> tuple[Float[Tensor, "batch head token d_head"], ...]:
     """Cut the features of every token into `parts` tensors of `n_heads` heads each.
 
-    Feature (p H + h) d + i of a token becomes feature i of its head h in part p: all of
-    part 0 comes first, and in it all of head 0. Taught in chapter 10.
+    Feature $(p H + h) d + i$ of a token becomes feature $i$ of its head $h$ in part
+    $p$: all of part 0 comes first, and in it all of head 0. Taught in chapter 10.
     """
     if x.dim() != 3:
         raise ValueError(f"x has shape {shape_of(x)}, expected (batch, token, width).")
@@ -255,7 +255,7 @@ def split_heads(
 def merge_heads(
     context: Float[Tensor, "batch head token d_head"],
 ) -> Float[Tensor, "batch token width"]:
-    """Put the heads of every token side by side again: [C_1, …, C_H].
+    """Put the heads of every token side by side again: $[C_1, …, C_H]$.
 
     Undoes `split_heads`. Taught in chapter 10.
     """
@@ -270,8 +270,9 @@ def merge_heads(
 class HeadProjections(nn.Module):
     """The matrices of several heads: tokens into queries, keys and values, and back.
 
-    Q_h = X W_Q^h, K_h = Y W_K^h, V_h = Y W_V^h for all heads from one fused matrix, Y
-    being the memory, or X itself; `output` is W_O. Taught in chapter 10.
+    $Q_h = X W_Q^h$, $K_h = Y W_K^h$, $V_h = Y W_V^h$ for all heads from one fused
+    matrix, $Y$ being the memory, or $X$ itself; `output` is $W_O$. Taught in chapter
+    10.
     """
 
     def __init__(self, d_model: int, n_heads: int, bias: bool = True):
@@ -315,7 +316,7 @@ class HeadProjections(nn.Module):
 class MultiHeadAttention(HeadProjections):
     """Several heads side by side, each with its own queries, keys and values.
 
-    C_h = attention(Q_h, K_h, V_h), output [C_1, …, C_H] W_O. Self-attention, or
+    $C_h = attention(Q_h, K_h, V_h)$, output $[C_1, …, C_H] W_O$. Self-attention, or
     cross-attention when `memory` is given. Taught in chapter 10.
     """
 

@@ -89,8 +89,8 @@ def layer_norm(
 ) -> Float[Tensor, "*batch d_model"]:
     """Bring every token to mean 0 and variance 1, then scale and shift each feature.
 
-    gamma * (x - mean) / sqrt(variance + eps) + beta, over the features of one token,
-    the variance divided by d_model. Taught in chapter 11.
+    $gamma * (x - mean) / sqrt(variance + eps) + beta$, over the features of one token,
+    the variance divided by $d_model$. Taught in chapter 11.
     """
     require_width(gamma, x.shape[-1], "gamma")
     require_width(beta, x.shape[-1], "beta")
@@ -102,7 +102,7 @@ def layer_norm(
 class FeedForward(nn.Module):
     """Work on every token by itself: wider, a non-linearity, and back.
 
-    FFN(x) = f(x W_1 + b_1) W_2 + b_2. Taught in chapter 11.
+    $FFN(x) = f(x W_1 + b_1) W_2 + b_2$. Taught in chapter 11.
     """
 
     def __init__(self, d_model: int, d_hidden: int, activation: str = "relu"):
@@ -122,7 +122,7 @@ class FeedForward(nn.Module):
 class Residual(nn.Module):
     """Add what a layer computed to what came in, with the norm before or after.
 
-    pre (today): x + f(norm(x)). post (2017): norm(x + f(x)). Taught in chapter 11.
+    pre (today): $x + f(norm(x))$. post (2017): $norm(x + f(x))$. Taught in chapter 11.
     """
 
     def __init__(self, d_model: int, order: str = "pre", dropout: float = 0.0):

@@ -49,7 +49,8 @@ def rms_norm(
 ) -> Float[Tensor, "*batch d_model"]:
     """Bring every token to root mean square 1, and scale each feature.
 
-    gamma * x / sqrt(mean(x^2) + eps): LayerNorm without the mean and without the shift.
+    $gamma * x / sqrt(mean(x^2) + eps)$: LayerNorm without the mean and without the
+    shift.
     """
     require_width(gamma, x.shape[-1], "gamma")
     mean_square = x.square().mean(dim=-1, keepdim=True)
@@ -71,7 +72,7 @@ def share_heads(
 ) -> Float[Tensor, "batch head key d_head"]:
     """Give each head of queries its keys (or values): neighbours share one.
 
-    Head h reads key-value head floor(h G / H), of G for H heads.
+    Head $h$ reads key-value head $floor(h G / H)$, of $G$ for $H$ heads.
     """
     if x.dim() != 4 or n_heads < 1 or n_heads % x.shape[1]:
         raise ValueError(
@@ -84,7 +85,7 @@ def share_heads(
 def window_mask(
     n_queries: int, n_keys: int, window: int, device: torch.device | None = None
 ) -> Bool[Tensor, "query key"]:
-    """Let each position see itself and the window - 1 before it: 0 <= i - j < window.
+    """Let each position see itself and a few before it: $0 <= i - j < window$.
 
     With more keys than queries the last query sees the last key.
     """
@@ -109,8 +110,8 @@ def grouped_attention(
 ]:
     """Attend with fewer heads of keys and values than of queries.
 
-    C_h = softmax(Q_h K_g^T / sqrt(d_head)) V_g, g the group of head h; the scores are
-    capped, and weights dropped, if asked.
+    $C_h = softmax(Q_h K_g^T / sqrt(d_head)) V_g$, $g$ the group of head $h$; the scores
+    are capped, and weights dropped, if asked.
     """
     if queries.dim() != 4:
         raise ValueError(
@@ -144,7 +145,7 @@ def norm_named(kind: str, width: int, eps: float, bias: bool) -> nn.Module:
 class GatedFeedForward(nn.Module):
     """Work on every token by itself, one matrix opening a gate for another.
 
-    SwiGLU(x) = (silu(x W_gate) * x W_1) W_2, with three matrices where FFN has two.
+    $SwiGLU(x) = (silu(x W_gate) * x W_1) W_2$, with three matrices where FFN has two.
     """
 
     def __init__(
@@ -167,8 +168,8 @@ class GatedFeedForward(nn.Module):
 class GroupedQueryAttention(nn.Module):
     """Self-attention whose heads of queries share fewer heads of keys and values.
 
-    n_kv_heads = n_heads is multi-head attention (chapter 10), 1 multi-query attention;
-    a cache has n_kv_heads / n_heads of the bytes.
+    `n_kv_heads` = `n_heads` is multi-head attention (chapter 10), 1 multi-query
+    attention; a cache has `n_kv_heads` / `n_heads` of the bytes.
     """
 
     def __init__(
@@ -231,8 +232,9 @@ class GroupedQueryAttention(nn.Module):
 
 
 class ModernBlock(nn.Module):
-    """A pre-norm block with switches: x + attention(norm(x)), then x + FFN(norm(x)).
+    """A pre-norm block with switches.
 
+    $x <- x + attention(norm(x))$, then $x <- x + FFN(norm(x))$.
     At the defaults of `Choices` it is chapter 11's `EncoderBlock` with gelu.
     """
 
@@ -283,9 +285,9 @@ class ModernBlock(nn.Module):
 def feed_forward_of(
     choices: Choices, d_model: int, d_hidden: int | None = None
 ) -> FeedForward | GatedFeedForward:
-    """Build the feed-forward layer: 4 d_model wide, or 8/3 d_model with a gate.
+    """Build the feed-forward layer: $4 d_model$ wide, or $8/3 d_model$ with a gate.
 
-    Both have about 8 d_model^2 weights.
+    Both have about $8 d_model^2$ weights.
     """
     kind = choices.feed_forward
     if kind in GATED:

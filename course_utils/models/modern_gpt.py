@@ -100,8 +100,8 @@ def visible_keys(
 class ModernGPT(nn.Module):
     """Continue a text with today's blocks; at the defaults it is chapter 13's GPT.
 
-    logits = cap(head(norm(block_L(… block_1(E[x]))))), with the switches of `Choices`.
-    `padding` tells how many tokens at the left of each row are none.
+    $logits = cap(head(norm(block_L(… block_1(E[x])))))$, with the switches of
+    `Choices`. `padding` tells how many tokens at the left of each row are none.
     """
 
     def __init__(

@@ -16,10 +16,10 @@ from course_utils.shapes import Float, require_qkv, shape_of
 
 
 def online_softmax(scores: Float[Tensor, "*batch key"]) -> tuple[Tensor, Tensor]:
-    """Find the largest score m and the sum of exp(s_j - m) while reading each once.
+    """Find the largest score $m$ and the sum of $exp(s_j - m)$ while reading each once.
 
-    m' = max(m, s_j), l' = l exp(m - m') + exp(s_j - m'). The softmax is then
-    exp(s_j - m) / l. The first score must not be -inf. Taught in chapter 15.
+    $m' = max(m, s_j)$, $l' = l exp(m - m') + exp(s_j - m')$. The softmax is then
+    $exp(s_j - m) / l$. The first score must not be -inf. Taught in chapter 15.
     """
     largest = torch.full_like(scores[..., 0], -torch.inf)
     total = torch.zeros_like(largest)
@@ -38,8 +38,8 @@ def chunked_attention(
 ) -> Float[Tensor, "*batch query d_v"]:
     """Attend to a few keys at a time, and never hold the table of all weights.
 
-    Beside m and l of `online_softmax` it carries the sum of exp(s_j - m) v_j, rescaled
-    whenever m grows; sum / l is the context. Taught in chapter 15.
+    Beside $m$ and $l$ of `online_softmax` it carries the sum of $exp(s_j - m) v_j$,
+    rescaled whenever $m$ grows; divided by $l$ it is the context. Taught in chapter 15.
     """
     require_chunks(queries, keys, values, chunk)
     scaled = queries / math.sqrt(keys.shape[-1])

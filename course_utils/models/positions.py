@@ -29,8 +29,8 @@ def frequencies(
 ) -> Float[Tensor, "pair"]:
     """Return how far each pair of features turns per position, from fast to slow.
 
-    w_i = base^(-2i / d_model), i = 0 … d_model/2 - 1: wavelengths from 2 pi towards
-    base * 2 pi. Taught in chapter 08.
+    $omega_i = base^(-2i / d_model)$, $i = 0, …, d_model / 2 - 1$: wavelengths from $2
+    pi$ towards $2 pi base$. Taught in chapter 08.
     """
     require_even(d_model)
     return base ** (-torch.arange(0, d_model, 2, device=device) / d_model)
@@ -44,8 +44,8 @@ def sinusoidal(
 ) -> Float[Tensor, "token d_model"]:
     """Give every position a pattern of waves, fixed and without end.
 
-    P[t, 2i] = sin(t / base^(2i/d_model)), P[t, 2i+1] = cos of the same angle: sines
-    and cosines take turns. Taught in chapter 08.
+    $PE[t, 2i] = sin(t omega_i)$, $PE[t, 2i + 1] = cos(t omega_i)$ with the angles of
+    `frequencies`: sines and cosines take turns. Taught in chapter 08.
     """
     require_sizes(n_tokens=n_tokens)
     positions = torch.arange(n_tokens, device=device)
@@ -56,7 +56,7 @@ def sinusoidal(
 class LearnedPositions(nn.Module):
     """A table with one learned vector per position, up to `max_length` of them.
 
-    P[t] = row t of the table. Taught in chapter 08.
+    $PE[t]$ is row $t$ of the table. Taught in chapter 08.
     """
 
     def __init__(self, max_length: int, d_model: int, std: float = 0.02):
@@ -79,7 +79,7 @@ class LearnedPositions(nn.Module):
 def distances(
     n_queries: int, n_keys: int, device: torch.device | None = None
 ) -> Int[Tensor, "query key"]:
-    """Return how far behind each query a key stands: D_ij = i - j, below 0 if ahead.
+    """Return how far behind each query a key stands: $D_ij = i - j$, below 0 if ahead.
 
     Taught in chapter 08.
     """
@@ -95,9 +95,9 @@ def distances(
 class RelativeBias(nn.Module):
     """One learned number per head and distance, added to the scores (as in T5).
 
-    S_ij + b[h, clip(i - j, -max_distance, max_distance)]: far tokens share the last
-    entry, so that there is one for any length. A `scale` above 1 speeds up its
-    learning. Taught in chapter 08.
+    $S_ij + b[h, i - j]$, distances clipped at plus and minus `max_distance`: far tokens
+    share the last entry, so that there is one for any length. A `scale` above 1 speeds
+    up its learning. Taught in chapter 08.
     """
 
     def __init__(self, n_heads: int, max_distance: int, scale: float = 1.0):
@@ -121,9 +121,9 @@ def alibi_slopes(
 ) -> Float[Tensor, "head"]:
     """Return each head's rate, by the rule of those who published ALiBi.
 
-    m_h = 2^(-8h/H), h = 1 … H, for a power of two. For any other number the largest
-    power of two below it, then every second slope of twice as many: 1st, 3rd, 5th, …
-    Taught in chapter 08.
+    $m_h = 2^(-8h/H)$, $h = 1, …, H$, for a power of two. For any other number the
+    largest power of two below it, then every second slope of twice as many: 1st, 3rd,
+    5th, … Taught in chapter 08.
     """
     require_sizes(n_heads=n_heads)
     power = 2 ** (n_heads.bit_length() - 1)  # the largest power of two up to n_heads
@@ -142,9 +142,9 @@ def alibi(
 ) -> Float[Tensor, "head query key"]:
     """Penalise distance, each head at its own rate, with nothing learned.
 
-    B[h, i, j] = -m_h * max(i - j, 0), m_h from `alibi_slopes`: the past fades, the
-    future is left to the causal mask. With `symmetric=True` it is |i - j|, which cannot
-    tell a sequence from its mirror image. Taught in chapter 08.
+    $B[h, i, j] = -m_h max(i - j, 0)$, $m_h$ from `alibi_slopes`: the past fades, the
+    future is left to the causal mask. With `symmetric=True` it is $|i - j|$, which
+    cannot tell a sequence from its mirror image. Taught in chapter 08.
     """
     slopes = alibi_slopes(n_heads, device)
     n_keys = n_queries if n_keys is None else n_keys
@@ -156,7 +156,7 @@ def alibi(
 def rotations(
     positions: Int[Tensor, "token"], d_head: int, base: float = 10000.0
 ) -> Shaped[Tensor, "token pair"]:
-    """Return the turn of every position and pair as a complex number e^(i t w_i).
+    """Return the turn of every position and pair as a complex number $e^(i t omega_i)$.
 
     Taught in chapter 08.
     """
@@ -169,7 +169,7 @@ def rotate(
 ) -> Float[Tensor, "*batch token d_head"]:
     """Turn each pair of features in its plane: a complex product.
 
-    (x_2i + i x_2i+1) e^(i t w_i), read as two real features again.
+    $(x_2i + i x_{2i+1}) e^(i t omega_i)$, read as two real features again.
     Taught in chapter 08.
     """
     wide = x.to(torch.promote_types(x.dtype, torch.float32))  # no complex bf16
@@ -182,8 +182,8 @@ def rotary(
 ) -> Float[Tensor, "*batch token d_head"]:
     """Turn queries and keys by their position, so that scores see only distance (RoPE).
 
-    (x_2i, x_2i+1) turned by the angle t w_i: norms stay, and R_s q . R_t k depends on
-    q, k and s - t alone. Taught in chapter 08.
+    $(x_2i, x_{2i+1})$ turned by the angle $t omega_i$: norms stay, and $R_s q . R_t k$
+    depends on $q$, $k$ and $s - t$ alone. Taught in chapter 08.
     """
     if positions.dim() != 1 or len(positions) != x.shape[-2]:
         raise ValueError(
@@ -197,15 +197,15 @@ def rotary(
 def to_halves(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head"]:
     """Put the first feature of every pair into the first half, the second behind.
 
-    (x_0, x_1, x_2, x_3) becomes (x_0, x_2, x_1, x_3): from RoPE's layout of 2021, pairs
-    of neighbours, to that of GPT-NeoX and Llama, pairs of halves.
+    $(x_0, x_1, x_2, x_3)$ becomes $(x_0, x_2, x_1, x_3)$: from RoPE's layout of 2021,
+    pairs of neighbours, to that of GPT-NeoX and Llama, pairs of halves.
     """
     require_even(x.shape[-1], "d_head")
     return x.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
 
 
 def to_neighbours(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head"]:
-    """Undo `to_halves`: (x_0, x_2, x_1, x_3) becomes (x_0, x_1, x_2, x_3)."""
+    """Undo `to_halves`: $(x_0, x_2, x_1, x_3)$ becomes $(x_0, x_1, x_2, x_3)$."""
     require_even(x.shape[-1], "d_head")
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
 
@@ -213,9 +213,9 @@ def to_neighbours(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_
 def rotate_halves(
     x: Float[Tensor, "*batch token d_head"], rotation: Shaped[Tensor, "..."]
 ) -> Float[Tensor, "*batch token d_head"]:
-    """Turn feature i with feature i + d_head/2, as Llama's RoPE does.
+    """Turn feature $i$ with feature $i + d_head / 2$, as Llama's RoPE does.
 
-    The same as to_halves(rotate(to_neighbours(x))), with nothing moved.
+    The same as `to_halves(rotate(to_neighbours(x)))`, with nothing moved.
     """
     require_even(x.shape[-1], "d_head")
     first, second = x.chunk(2, dim=-1)

@@ -18,12 +18,12 @@ from course_utils.shapes import Float, require_sequence, require_sizes, shape_of
 def scan_by_doubling(
     decay: Float[Tensor, "*batch token d"], added: Float[Tensor, "*batch token d"]
 ) -> tuple[Float[Tensor, "*batch token d"], Float[Tensor, "*batch token d"]]:
-    """Take all steps h_t = decay_t h_{t-1} + z_t of a linear recurrence at once.
+    """Take all steps $h_t = decay_t h_{t-1} + z_t$ of a linear recurrence at once.
 
-    Two steps in a row are one step again, with the decay decay_t decay_{t-1} and
-    decay_t z_{t-1} + z_t added: after round r every token has joined 2^r steps. Starts
-    from h_0 = 0. Returns the products of the decays and the states. Taught in chapter
-    15.
+    Two steps in a row are one step again, with the decay $decay_t decay_{t-1}$ and
+    $decay_t z_{t-1} + z_t$ added: after round $r$ every token has joined $2^r$ steps.
+    Starts from $h_0 = 0$. Returns the products of the decays and the states. Taught in
+    chapter 15.
     """
     n_tokens, reach = added.shape[-2], 1
     while reach < n_tokens:
@@ -39,10 +39,10 @@ def linear_scan(
     added: Float[Tensor, "batch token d"],
     chunk: int = 64,
 ) -> Float[Tensor, "batch token d"]:
-    """Compute h_t = decay_t h_{t-1} + z_t for all t, with h_0 = 0.
+    """Compute $h_t = decay_t h_{t-1} + z_t$ for all $t$, with $h_0 = 0$.
 
     Doubling inside chunks, all of them at once, then one step from chunk to chunk:
-    log2(chunk) + token / chunk steps one after the other. Taught in chapter 15.
+    $log_2(chunk) + n / chunk$ steps one after the other. Taught in chapter 15.
     """
     require_scan(decay, added, chunk)
     n_tokens = added.shape[1]
@@ -72,9 +72,9 @@ def require_scan(decay: Tensor, added: Tensor, chunk: int) -> None:
 class StateSpace(nn.Module):
     """A minimal state-space layer: every channel keeps a running average of its input.
 
-    h_t = decay_t * h_{t-1} + (1 - decay_t) * u_t with u_t = x_t W_u, and y_t =
-    (h_t * silu(x_t W_g)) W_o. The decay is a learned constant of the channel, or,
-    `selective`, depends on the token: decay_t = sigmoid(x_t W + b). Taught in chapter
+    $h_t = decay_t * h_{t-1} + (1 - decay_t) * u_t$ with $u_t = x_t W_u$, and $y_t =
+    (h_t * silu(x_t W_g)) W_o$. The decay is a learned constant of the channel, or,
+    `selective`, depends on the token: $decay_t = sigmoid(x_t W + b)$. Taught in chapter
     15.
     """
 
@@ -114,8 +114,8 @@ class StateSpace(nn.Module):
 class CausalConvolution(nn.Module):
     """Residual causal convolutions, each reaching twice as far back as the one before.
 
-    x_t <- x_t + relu(sum_i W_i x_{t - i * 2^layer}): token t sees the `reach` tokens
-    that end with it, and no other. Used in chapter 15.
+    $x_t <- x_t + relu(sum_i W_i x_{t - i 2^l})$ in layer $l$: token $t$ sees the
+    `reach` tokens that end with it, and no other. Used in chapter 15.
     """
 
     def __init__(self, d_model: int, kernel: int = 3, n_layers: int = 3):

@@ -32,8 +32,8 @@ def require_kind(kind: str) -> None:
 class Wiring(nn.Module):
     """Lead a stream around a layer: with the sum or without, with a norm or without.
 
-    plain f(x), norm only norm(f(x)), residual x + f(x), post-norm norm(x + f(x)),
-    pre-norm x + f(norm(x)). Taught in chapter 11.
+    plain $f(x)$, norm only $norm(f(x))$, residual $x + f(x)$, post-norm $norm(x +
+    f(x))$, pre-norm $x + f(norm(x))$. Taught in chapter 11.
     """
 
     def __init__(self, d_model: int, kind: str):
@@ -58,7 +58,7 @@ class Wiring(nn.Module):
 def set_gain(module: nn.Module, gain: float) -> None:
     """Start every matrix of a module at one scale, its biases at zero.
 
-    W ~ N(0, gain^2 / inputs): at gain 1 a matrix keeps the size of a vector, on
+    $W ~ N(0, gain^2 / inputs)$: at gain 1 a matrix keeps the size of a vector, on
     average. Taught in chapter 11.
     """
     if not 0 < gain < math.inf:
@@ -126,8 +126,9 @@ def profile(
 ) -> Profile:
     """Measure a stack by layer: size, difference of the tokens, gradient.
 
-    size = root mean square of the stream; difference = |x - mean over tokens| / |x|;
-    gradient = norm of the loss's gradient in a block's matrices. Used in chapter 11.
+    size = root mean square of the stream; difference = $|x - mean| / |x|$, the mean
+    over tokens; gradient = norm of the loss's gradient in a block's matrices. Used in
+    chapter 11.
     """
     logits, streams = model(tokens)
     loss = F.cross_entropy(logits.transpose(1, 2), answers)

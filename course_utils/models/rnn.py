@@ -35,9 +35,9 @@ def gru_step(
 ) -> Float[Tensor, "batch d_hidden"]:
     """Take one step of a gated recurrent unit: keep some of the state, renew the rest.
 
-    r = sigmoid(W_r x + U_r h), z = sigmoid(W_z x + U_z h), n = tanh(W_n x + r * U_n h),
-    h' = (1 - z) * n + z * h; each with its biases, stacked in the order r, z, n as in
-    `nn.GRUCell`. Taught in chapter 02.
+    $r = sigmoid(W_r x + U_r h)$, $z = sigmoid(W_z x + U_z h)$, $n = tanh(W_n x + r *
+    U_n h)$, $h' = (1 - z) * n + z * h$; each with its biases, stacked in the order $r$,
+    $z$, $n$ as in `nn.GRUCell`. Taught in chapter 02.
     """
     reset_x, update_x, new_x = (x @ weight_x.T + bias_x).chunk(3, dim=-1)
     reset_h, update_h, new_h = (state @ weight_state.T + bias_state).chunk(3, dim=-1)
@@ -54,8 +54,8 @@ def additive_scores(
 ) -> Float[Tensor, "batch query key"]:
     """Score every query against every key by a small network (Bahdanau).
 
-    s_tj = tanh(h_dec_{t-1} W + h_j U) . v, given the projected `queries` h_dec W and
-    `keys` h U. Taught in chapter 03.
+    $s_tj = tanh(h_dec_{t-1} W + h_j U) . v_score$, given the projected `queries` $h_dec
+    W$ and `keys` $h U$. Taught in chapter 03.
     """
     require_additive(queries, keys, v)
     return torch.tanh(queries[:, :, None] + keys[:, None]) @ v
@@ -72,7 +72,7 @@ def flip_real(
 
 
 class GRUEncoder(nn.Module):
-    """Read a sentence in both directions: h_j = [forward_j; backward_j].
+    """Read a sentence in both directions: $h_j = [forward_j; backward_j]$.
 
     The backward reader starts at the last real token, and the summary is taken where
     each reader ends, so that padding changes nothing. Taught in chapters 02 and 03.
@@ -134,8 +134,8 @@ class FixedState(NamedTuple):
 class Seq2Seq(nn.Module):
     """Translate through one vector: the context is all the decoder knows of the source.
 
-    c = [forward_last; backward_first], h_dec_0 = tanh(c W), h_dec_t =
-    GRU([y_{t-1}; c], h_dec_{t-1}); c is fed at every step. Taught in chapter 02.
+    $c = [forward_last; backward_first]$, $h_dec_0 = tanh(c W)$, $h_dec_t =
+    GRU([y_{t-1}; c], h_dec_{t-1})$; $c$ is fed at every step. Taught in chapter 02.
     """
 
     def __init__(
@@ -194,9 +194,9 @@ class AttentionState(NamedTuple):
 class AdditiveAttention(nn.Module):
     """Let a decoder's state look at the source: Bahdanau's score with its weights.
 
-    a_t = softmax(tanh(h_dec_{t-1} W + h_j U) . v), c_t = sum_j a_tj h_j. The keys h U
-    are the same at every step: make them once, with `attention.key(encoder_states)`.
-    Taught in chapter 03.
+    $a_t = softmax(tanh(h_dec_{t-1} W + h_j U) . v_score)$, $c_t = sum_j a_tj h_j$. The
+    keys $h U$ are the same at every step: make them once, with
+    `attention.key(encoder_states)`. Taught in chapter 03.
     """
 
     def __init__(self, d_query: int, d_key: int, d_score: int):
@@ -249,8 +249,9 @@ class FirstState(nn.Module):
 class AttentionDecoder(nn.Module):
     """Write a translation word by word, looking at the source before each.
 
-    c_t from `AdditiveAttention` with h_dec_{t-1}, h_dec_t = GRU([y_{t-1}; c_t],
-    h_dec_{t-1}), and the next word from h_dec_t, c_t and y_{t-1}. Taught in chapter 03.
+    $c_t$ from `AdditiveAttention` with $h_dec_{t-1}$, $h_dec_t = GRU([y_{t-1}; c_t],
+    h_dec_{t-1})$, and the next word from $h_dec_t$, $c_t$ and $y_{t-1}$. Taught in
+    chapter 03.
     """
 
     def __init__(self, n_target: int, d_embedding: int, d_hidden: int, pad: int = 0):
@@ -284,7 +285,7 @@ class Seq2SeqAttention(nn.Module):
     """Translate with Bahdanau's attention: look at the source again for every word.
 
     A `GRUEncoder` reads, `FirstState` begins, an `AttentionDecoder` writes. Only
-    what needs h_dec_{t-1} is in the loop; all steps are read out at once. Taught in
+    what needs $h_dec_{t-1}$ is in the loop; all steps are read out at once. Taught in
     chapter 03.
     """
 
@@ -335,7 +336,7 @@ class Seq2SeqAttention(nn.Module):
 class GRULanguageModel(nn.Module):
     """Predict the next token from a state that has read all before it.
 
-    h_t = GRU(x_t, h_{t-1}), logits_t = h_t W. Used in chapter 15.
+    $h_t = GRU(x_t, h_{t-1})$, $logits_t = h_t W$. Used in chapter 15.
     """
 
     def __init__(

@@ -37,8 +37,8 @@ def attend(
 ) -> tuple[Float[Tensor, "*batch query d_v"], Float[Tensor, "*batch query key"]]:
     """Look values up by any score: attention in general.
 
-    c = sum_i a_i v_i with a = softmax_i(s(q, k_i)). Returns context and weights. Taught
-    in chapter 04.
+    $c = sum_i a_i v_i$ with $a = softmax_i(s(q, k_i))$. Returns context and weights.
+    Taught in chapter 04.
     """
     scores = score(queries, keys)
     require_scores(scores, queries, keys, values)
@@ -89,7 +89,10 @@ def require_scores(
 def dot_scores(
     queries: Float[Tensor, "*batch query d_k"], keys: Float[Tensor, "*batch key d_k"]
 ) -> Float[Tensor, "*batch query key"]:
-    """Score by similarity: s(q, k) = q . k, nothing to learn. Taught in chapter 04."""
+    """Score by similarity: $s(q, k) = q . k$, nothing to learn.
+
+    Taught in chapter 04.
+    """
     require_qkv(queries, keys, keys)
     return queries @ keys.transpose(-2, -1)
 
@@ -97,7 +100,7 @@ def dot_scores(
 def scaled_dot_scores(
     queries: Float[Tensor, "*batch query d_k"], keys: Float[Tensor, "*batch key d_k"]
 ) -> Float[Tensor, "*batch query key"]:
-    """Score by similarity, whatever the width: s(q, k) = q . k / sqrt(d_k).
+    """Score by similarity, whatever the width: $s(q, k) = q . k / sqrt(d_k)$.
 
     Taught in chapter 04; the reason for the scale in 06.
     """
@@ -105,7 +108,7 @@ def scaled_dot_scores(
 
 
 class LocationScore(nn.Module):
-    """Score places, not keys: s_i = w_i . q + b_i, with (w_i, b_i) learned for place i.
+    """Score places, not keys: $s_i = w_i . q + b_i$, a learned $w_i$ for each place.
 
     The keys are never read; only how many there are matters. Taught in chapter 04.
     """
@@ -137,7 +140,7 @@ def require_places(keys: Tensor, n_places: int) -> None:
 
 
 class GeneralScore(nn.Module):
-    """Score by a learned comparison of query and key: s(q, k) = q W k^T, rows.
+    """Score by a learned comparison of query and key: $s(q, k) = q W k^T$, rows.
 
     Also called bilinear or multiplicative. Taught in chapter 04.
     """
@@ -159,7 +162,7 @@ class GeneralScore(nn.Module):
 
 
 class AdditiveScore(nn.Module):
-    """Score by a small network: s(q, k) = tanh(q W + k U + b) . v.
+    """Score by a small network: $s(q, k) = tanh(q W + k U + b) . v$.
 
     Taught in chapter 04; as the score of a translation model in 03.
     """

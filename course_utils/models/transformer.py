@@ -59,7 +59,7 @@ def empty_caches(
 def xavier(model: nn.Module) -> None:
     """Start every matrix at Xavier's scale, and queries, keys, values each for itself.
 
-    W ~ U(-a, a), a = sqrt(6 / (rows + columns)); biases 0. Taught in chapter 12.
+    $W ~ U(-a, a)$, $a = sqrt(6 / (rows + columns))$; biases 0. Taught in chapter 12.
     """
     for module in model.modules():
         if isinstance(module, nn.Linear):
@@ -101,7 +101,7 @@ class TransformerState(NamedTuple):
 class Transformer(nn.Module):
     """Translate with attention alone: an encoder, a decoder, and positions.
 
-    x = sqrt(d_model) E[token] + P[t] in, the target embedding again as the output
+    $x = sqrt(d_model) E[token] + PE[t]$ in, the target embedding again as the output
     layer. Used in chapter 12.
     """
 
@@ -203,9 +203,9 @@ class Transformer(nn.Module):
 class GPT(nn.Module):
     """Continue a text: the encoder's blocks with a causal mask, and nothing to ask.
 
-    p(x_{t+1} | x_1 … x_t) = softmax(E norm(block_L(… block_1(E[x] + P)))), all t in
-    one pass. `positions` is "learned", "rotary" or "none"; `tied` uses the embedding E
-    as the output layer too. Used in chapter 13.
+    $p(x_{t+1} | x_1, …, x_t) = softmax(E norm(block_L(… block_1(E[x] + PE))))$, all $t$
+    in one pass. `positions` is "learned", "rotary" or "none"; `tied` uses the embedding
+    $E$ as the output layer too. Used in chapter 13.
     """
 
     def __init__(

@@ -47,8 +47,8 @@ def patchify(
 ) -> Float[Tensor, "batch patch d_patch"]:
     """Cut images into square patches, and make each a vector: a sentence of patches.
 
-    Patches in reading order; in a patch channel by channel, each in reading order.
-    H W / size^2 tokens of width C size^2: not a number is lost. Taught in chapter 14.
+    Patches in reading order; in a patch channel by channel, each in reading order. $H W
+    / size^2$ tokens of width $C size^2$: not a number is lost. Taught in chapter 14.
     """
     require_patches(images, size)
     return rearrange(images, "b c (r y) (q x) -> b (r q) (c y x)", y=size, x=size)
@@ -86,9 +86,9 @@ def require_places(patches: Tensor, d_patch: int, n_places: int) -> None:
 class VisionTransformer(nn.Module):
     """Read an image as a sentence of patches, with an encoder made for sentences.
 
-    x_i = patch_i W + b + p_i, a learned class token in front, encoder blocks; the class
-    token's last state is read out. Returns logits and each layer's weights (None unless
-    asked for). Taught in chapter 14.
+    $x_i = patch_i W + b + PE_i$, a learned class token in front, encoder blocks; the
+    class token's last state is read out. Returns logits and each layer's weights (None
+    unless asked for). Taught in chapter 14.
     """
 
     def __init__(
@@ -137,8 +137,8 @@ def require_map(features: Tensor, channels: int) -> None:
 class SpatialAttention(nn.Module):
     """Average a map of features, with weights that say where to look.
 
-    s_j = w . x_j + b for each place j, a = softmax over the places, c = sum_j a_j x_j:
-    attention with one learned query. Returns c and the weights. Taught in chapter 14.
+    $s_j = w . x_j + b$ for each place $j$, $a = softmax_j(s_j)$, $c = sum_j a_j x_j$:
+    attention with one learned query. Returns $c$ and the weights. Taught in chapter 14.
     """
 
     def __init__(self, channels: int):
@@ -158,8 +158,9 @@ class SpatialAttention(nn.Module):
 class SqueezeExcite(nn.Module):
     """Scale every channel of a map by a gate that depends on the whole image.
 
-    Squeeze z_c = mean of channel c; excite g = sigmoid(relu(z W_1) W_2), one gate in
-    (0, 1) for each channel. Returns g_c f_c and the gates. Taught in chapter 14.
+    Squeeze: $z_c$ is the mean of channel $c$; excite: $g = sigmoid(relu(z W_1) W_2)$,
+    one gate between 0 and 1 for each channel. Returns $g_c f_c$ and the gates. Taught
+    in chapter 14.
     """
 
     def __init__(self, channels: int, d_hidden: int):

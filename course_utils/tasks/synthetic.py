@@ -30,12 +30,12 @@ def pick(rows: Tokens, place: Labels) -> Labels:
 
 
 def shuffled(batch: int, n: int, generator: Generator) -> Int[Tensor, "batch n"]:
-    """Draw for every row its own random order of 0 … n - 1."""
+    """Draw for every row its own random order of $0, …, n - 1$."""
     return torch.rand(batch, n, generator=generator).argsort(dim=1)
 
 
 def random_ids(n: int, shape: tuple[int, ...], generator: Generator) -> Tensor:
-    """Draw ids from 0 to n - 1, all equally likely."""
+    """Draw ids from 0 to $n - 1$, all equally likely."""
     return torch.randint(n, shape, generator=generator)
 
 
@@ -140,8 +140,8 @@ def slots(
 ]:
     """Ask for the value of one slot, in one of four ways.
 
-    The query is, up to noise, the key of slot j (`"same"`), that key rotated, q = k_j R
-    (`"rotated"`), the name of the place j whatever its key (`"slot"`), or nothing at
+    The query is, up to noise, the key of slot j (`"same"`), that key rotated, $q = k_j
+    R$ (`"rotated"`), the name of the place j whatever its key (`"slot"`), or nothing at
     all: the key of slot j has the mark added to it (`"marked"`). Returns queries, keys,
     values, answer, j. With equal weights nothing beats `majority_chance(n_slots,
     n_classes)`. Used in chapter 04.
@@ -222,7 +222,7 @@ def associative_recall(
     Keys are all different; the asking token repeats one of them, with value `n_values`,
     a blank. Returns keys, values, answer, gold place; the distance looked back is
     `n_pairs - gold`. Guessing gets 1 / n_values, knowing the values but not the key
-    `majority_chance(n_pairs, n_values)`. Used in chapter 06, which sweeps d_k with 16
+    `majority_chance(n_pairs, n_values)`. Used in chapter 06, which sweeps $d_k$ with 16
     of 64 keys in sight, and in chapter 15, which compares layers that mix tokens.
     """
     require_sizes(batch=batch, n_pairs=n_pairs, n_keys=n_keys, n_values=n_values)

@@ -123,8 +123,8 @@ def translation_loss(
 ) -> Float[Tensor, ""]:
     """Ask for every token of the target, given the true tokens before it.
 
-    The mean over real tokens of -log p(y_t | y_1 … y_{t-1}, source): teacher forcing.
-    Taught in chapter 02.
+    The mean over real tokens of $-log p(y_t | y_1, …, y_{t-1}, source)$: teacher
+    forcing. Taught in chapter 02.
     """
     require_target(target)
     logits, _ = model(source, target[:, :-1])

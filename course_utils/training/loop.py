@@ -193,7 +193,7 @@ def compute_gradients(
 ) -> tuple[Shaped[Tensor, ""], Shaped[Tensor, ""]]:
     """Leave the clipped gradient in the parameters; return loss and unclipped norm.
 
-    g <- g * min(1, clip / |g|), over all parameters together. In `parts`, each weighs
+    $g <- g min(1, clip / |g|)$, over all parameters together. In `parts`, each weighs
     as much as it has rows: the same gradient where the loss is a mean over rows. Reads
     no number back from the device, so that a GPU never waits here.
     """
@@ -216,9 +216,9 @@ def lr_at(
 ) -> float:
     """Give the learning rate of a step: up in a line, then down by the schedule.
 
-    lr * (step + 1) / warmup while step < warmup; after it lr times, with t the done
-    fraction of the rest: constant 1, linear 1 - t, cosine (1 + cos(pi t)) / 2,
-    inverse_sqrt sqrt(warmup / (step + 1)). Past the last step linear and cosine stay
+    $lr (step + 1) / warmup$ while $step < warmup$; after it $lr$ times, with $t$ the
+    done fraction of the rest: constant 1, linear $1 - t$, cosine $(1 + cos(pi t)) / 2$,
+    inverse_sqrt $sqrt(warmup / (step + 1))$. Past the last step linear and cosine stay
     at 0. Taught in chapter 12.
     """
     if schedule not in SCHEDULES:

@@ -118,6 +118,14 @@ def test_every_name_of_the_reference_is_a_heading_with_its_anchor(page):
     assert [name for name in defined if name not in headings] == []
 
 
+@slow
+def test_the_formulas_of_the_reference_are_set(page):
+    reference = page("book/api")
+    entry = reference.find(id="course-utils-models-attention-attention")
+    assert entry.select_one("span.math svg")
+    assert "sqrt(" not in reference.find("article").get_text()
+
+
 def test_the_theorems_of_each_chapter_are_numbered_in_order_and_those_named_exist():
     stated, named = [], set()
     for path in sorted((ROOT / "book").glob("*.ipynb")):

@@ -4,7 +4,8 @@
     ```
 
 writes a section for every public function and class of the module: its signature as
-code, its docstring as Markdown, and a link to the chapter that teaches it.
+code, its docstring as Markdown with formulas (see `tools.site.formulas`), and a link to
+the chapter that teaches it.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
+
+from tools.site.formulas import with_formulas
 
 Definition = ast.FunctionDef | ast.ClassDef
 Parent = TypeVar("Parent", bound=nodes.Element)
@@ -88,7 +91,7 @@ class Reference(SphinxDirective):
         self.env.note_dependency(str(source))
         text = source.read_text("utf-8")
         module = ast.parse(text)
-        about = inspect.cleandoc(ast.get_docstring(module) or "").splitlines()
+        about = with_formulas(ast.get_docstring(module) or "").splitlines()
         entries = [
             self.entry(name, node, text.splitlines()) for node in public(module.body)
         ]
@@ -99,7 +102,7 @@ class Reference(SphinxDirective):
         section = nodes.section(ids=[anchor(module, node)])
         section += nodes.title("", "", nodes.literal("", node.name))
         code = ["```python", *signature(node, source).splitlines(), "```", ""]
-        text = self.with_links(ast.get_docstring(node) or "")
+        text = self.with_links(with_formulas(ast.get_docstring(node) or ""))
         return self.parsed([*code, *text.splitlines()], section)
 
     def parsed(self, lines: list[str], parent: Parent) -> Parent:
