@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from jaxtyping import jaxtyped
 
 from course_utils.data import corpus, sequences
-from course_utils.data.bpe import CHUNK, BytePairEncoder
+from course_utils.data.bpe import BytePairEncoder
+from course_utils.data.chunks import CHUNK
 from course_utils.data.corpus import BOS, EOS, PAD, SPECIALS, UNK, Vocabulary
 
 examples = settings(max_examples=40, deadline=None)
