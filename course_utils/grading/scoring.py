@@ -7,6 +7,7 @@ notebook (`checks`) and the sandboxed grader (`grading`) alike.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import time
 import warnings
 from dataclasses import dataclass
@@ -320,13 +321,35 @@ def find_exchanged(
     for i in dict.fromkeys(x.output for x in wrong):
         mine = [x for x in wrong if x.output == i and is_telling(x.got)]
         for j, output in enumerate(question.outputs):
-            if mine and j != i:
+            given_twice = output.axes is None and all(x.output != j for x in wrong)
+            if mine and j != i and not given_twice:
                 due = [outputs_of(question, right[x.case].value)[j] for x in mine]
                 if all(same(x.got, y) for x, y in zip(mine, due)):
                     return "exchanged", (
                         f"your `{question.outputs[i].name}` is the right "
                         f"`{output.name}`: it stands in the wrong place."
                     )
+    return None
+
+
+def find_reordered(
+    question: Question, right: list, records: list
+) -> tuple[str, str] | None:
+    """Recognise outputs that are all right, but returned in another order."""
+    count = len(question.outputs)
+    if is_open(question) or not question.arguments or count > 4:
+        return None
+    for order in list(itertools.permutations(range(count)))[1:]:
+        if all(
+            isinstance(record.value, list)
+            and len(record.value) == count
+            and all(same(record.value[i], x) for i, x in zip(order, expected.value))
+            for expected, record in zip(right, records)
+        ):
+            names = ", ".join(f"`{x.name}`" for x in question.outputs)
+            return "exchanged", (
+                f"all results are right, but in another order: return {names}."
+            )
     return None
 
 
@@ -446,6 +469,9 @@ def diagnose(
         return failures[0].kind, sentence
     if mutated:
         return "mutated", harm
+    found = find_reordered(question, right, records)
+    if found:
+        return found
     for expected, record in zip(right, records):
         form = explain_form(question, record.value, expected.value)
         if form and form[0] == "not_finite":

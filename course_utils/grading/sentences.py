@@ -74,6 +74,11 @@ def explain_failure(failure: Failure, question: Question) -> str:
         return f"there is no {call} in the notebook: keep the name the exercise gives."
     if failure.kind == "time":
         loop = "look for a loop that never ends, or has far too many rounds"
+        if question.variants:
+            loop = (
+                "run the experiment in a cell of its own, once, and return the number "
+                "that came out; the check never trains"
+            )
         return f"{call} did not finish in time: {loop}."
     return f"{call} ended the program that ran it ({failure.message})."
 

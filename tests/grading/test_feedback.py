@@ -12,12 +12,14 @@ import pytest
 import torch
 
 from course_utils.grading import checks, guard
+from course_utils.grading.answer_runner import Failure
 from course_utils.grading.checks import check, grade_answer, progress_text
 from course_utils.grading.comparison import fitted, relation
 from course_utils.grading.mutants import mutants
 from course_utils.grading.program import MAX_BYTES, MAX_STEPS, Program
 from course_utils.grading.questions import EXERCISES, chapter_questions, find_question
 from course_utils.grading.scoring import ask, expectations, judge
+from course_utils.grading.sentences import explain_failure
 
 
 @pytest.fixture(autouse=True)
@@ -183,6 +185,26 @@ def test_right_weights_keep_their_point_beside_a_misshapen_context():
     result = grade_answer("06.1", answer)
     assert ("weights", 1, 1) in result.parts
     assert "`context` has shape" in result.hint
+
+
+def test_outputs_in_another_order_are_told_just_that():
+    reference = find_question("14.3").reference
+    result = grade_answer("14.3", lambda *x: reference(*x)[::-1], learners=False)
+    assert "all results are right, but in another order" in result.hint
+
+
+def test_a_number_given_twice_is_not_called_an_exchange():
+    def answer(d_model, d_hidden):
+        encoder, _ = find_question("12.3").reference(d_model, d_hidden)
+        return encoder, encoder
+
+    assert "wrong place" not in grade_answer("12.3", answer, learners=False).hint
+
+
+def test_an_experiment_that_trains_in_the_check_is_told_to_return_its_number():
+    failure = Failure("time")
+    assert "never trains" in explain_failure(failure, find_question("09.8"))
+    assert "never trains" not in explain_failure(failure, find_question("06.1"))
 
 
 def test_a_record_is_bounded():

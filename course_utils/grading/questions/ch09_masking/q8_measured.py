@@ -47,7 +47,7 @@ QUESTION = experiment(
     title="An experiment: a loss that is too good",
     minutes=12,
     rows=NUMBERS,
-    tolerance=0.15,
+    tolerance=0.01,
     reason="a",
     other_reasons={
         "b": "look at the scores it would take: what stops them from growing?",

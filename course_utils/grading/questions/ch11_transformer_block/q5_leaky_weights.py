@@ -72,7 +72,7 @@ QUESTION = Question(
         Output("w_2", "d_hidden d_model", free=True),
     ),
     reference=leaky_weights,
-    difficulty="hard",
+    difficulty="medium",
     minutes=12,
     next_step="which numbers do you need behind the ReLU, to put the answer together?",
     parts=(

@@ -35,16 +35,8 @@ def one_norm(d: int, h: int) -> tuple[int, int]:
 
 
 def both_are(name: str, hint: str, encoder: Any, decoder: Any) -> Mistake:
-    """A slip in both numbers, recognised in either."""
-
-    def wrong(d: int, h: int) -> tuple[int, int]:
-        return encoder(d, h), decoder(d, h)
-
-    def sign(args: Args, value: Any) -> bool:
-        made = zip(value, wrong(*args), count(*args))
-        return any(float(v) == w != right for v, w, right in made)
-
-    return Mistake(name, hint, wrong, sign)
+    """A slip in both numbers; the judge also looks for it in either alone."""
+    return Mistake(name, hint, lambda d, h: (encoder(d, h), decoder(d, h)))
 
 
 QUESTION = Question(
@@ -63,6 +55,41 @@ QUESTION = Question(
         Part("the decoder's block", 2, draw_widths, view=second),
     ),
     mistakes=(
+        both_are(  # in the encoder alone, two slips give one number
+            "four_vectors_missing",
+            "four vectors of d_model numbers are missing: the scales and shifts of two "
+            "norms, or the biases of attention's four projections",
+            lambda d, h: count(d, h)[0] - 4 * d,
+            lambda d, h: count(d, h)[1] - 4 * d - 1,
+        ),
+        both_are(
+            "five_biases_missing",
+            "the matrices are right, some of the vectors are not: there are biases in "
+            "attention, biases in the feed-forward layer, and two vectors a norm",
+            lambda d, h: count(d, h)[0] - 5 * d - h,
+            lambda d, h: count(d, h)[1] - 5 * d - h - 1,
+        ),
+        both_are(
+            "attention_biases_missing",
+            "the projections of attention are counted without their biases: queries, "
+            "keys, values and output have d_model each",
+            lambda d, h: count(d, h)[0] - 4 * d,
+            lambda d, h: count(d, h)[1] - 8 * d,
+        ),
+        both_are(
+            "thinking_biases_missing",
+            "the feed-forward layer is counted without its biases: d_hidden numbers in "
+            "the wide layer, d_model in the other",
+            lambda d, h: count(d, h)[0] - d - h,
+            lambda d, h: count(d, h)[1] - d - h,
+        ),
+        both_are(
+            "attention_complete_alone",
+            "attention is right; of the feed-forward layer the biases are missing, and "
+            "the norms are not counted",
+            lambda d, h: count(d, h)[0] - 5 * d - h,
+            lambda d, h: count(d, h)[1] - 7 * d - h,
+        ),
         Mistake(
             "one_norm_a_block",
             "one norm is counted in each block: every layer has its own, so two in the "
@@ -123,13 +150,6 @@ QUESTION = Question(
             lambda d, h: count(d, h)[1] - attention_size(d),
         ),
         both_are(
-            "exchanged",
-            "the two numbers have changed places: the encoder's block comes first, and "
-            "it is the smaller one",
-            lambda d, h: count(d, h)[1],
-            lambda d, h: count(d, h)[0],
-        ),
-        both_are(
             "blocks_alike",
             "both blocks are given the same number: the decoder's has a second "
             "attention, with its norm",
@@ -177,6 +197,14 @@ def off_by(encoder, decoder):
 RIGHT = [built]
 WRONG = [
     ("no_biases", off_by(lambda d, h: -(5 * d + h), lambda d, h: -(9 * d + h))),
+    (
+        "attention_biases_missing",
+        off_by(lambda d, h: -4 * d, lambda d, h: -8 * d),
+    ),
+    (
+        "attention_complete_alone",
+        off_by(lambda d, h: -5 * d - h, lambda d, h: -7 * d - h),
+    ),
     ("one_norm_a_block", off_by(lambda d, h: -2 * d, lambda d, h: -4 * d)),
     ("matrices_alone", off_by(lambda d, h: -(9 * d + h), lambda d, h: -(15 * d + h))),
     ("hidden_bias_missing", off_by(lambda d, h: -h, lambda d, h: -h)),

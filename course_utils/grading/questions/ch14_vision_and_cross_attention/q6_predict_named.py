@@ -30,7 +30,7 @@ QUESTION = Question(
     ),
     reference=lambda: NAMED,
     tolerance=1e-3,
-    difficulty="hard",
+    difficulty="medium",
     minutes=10,
     next_step="write down for each test: which image made the gates, what did it ask?",
     parts=(
