@@ -125,6 +125,7 @@ def test_hardware_is_one_line_for_every_device(monkeypatch):
     assert "mps" in lines["mps"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("variables", "expected"),
     [

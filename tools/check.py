@@ -77,7 +77,7 @@ LINT = [
 
 
 def quick_steps() -> list[Step]:
-    """What needs no notebook: under two minutes."""
+    """What needs no notebook, and no training of more than a few seconds."""
     return [*LINT, unit_tests(f"{NO_BROWSER} and not slow")]
 
 

@@ -108,5 +108,5 @@ def check(points):
     for p in points:
         for kind in ("random", "text"):
             gain = p[f"{kind}_control"] - p[f"{kind}_copy"]
-            assert gain < 0.3
-            assert max(map(max, p[f"{kind}_prefix"])) < 0.2
+            assert gain < 0.2
+            assert max(map(max, p[f"{kind}_prefix"])) < 0.1

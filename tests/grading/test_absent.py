@@ -55,6 +55,7 @@ def test_a_class_can_be_named_and_inherited_but_not_made():
         space["B"]()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(PACKAGED))
 def test_no_module_keeps_what_is_taken_out(name):
     changed = {

@@ -109,6 +109,7 @@ def test_the_section_trains_watches_exports_and_explores(
     assert ("torchrun" in said) == (chapter == "13")
 
 
+@pytest.mark.slow
 @EACH
 def test_without_a_gpu_the_large_model_is_planned_and_not_trained(
     chapter: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -127,6 +128,7 @@ def test_in_bfloat16(chapter: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert torch.tensor(reached(chapter, names)["loss"]).isfinite().all()
 
 
+@pytest.mark.slow
 @EACH
 def test_when_memory_runs_out_the_batch_is_halved(
     chapter: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
