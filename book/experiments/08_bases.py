@@ -108,4 +108,4 @@ def check(points):
     runs = [p for p in points if p["task"] == "before" and p["base"] >= 1e3]
     for base, length in sorted({(p["base"], p["length"]) for p in runs}):
         predicted = min(max(length, math.pi * base**0.25), 64)
-        assert abs(reach(points, base, length) - predicted) <= 6
+        assert abs(reach(points, base, length) - predicted) <= 4
