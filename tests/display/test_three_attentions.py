@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
+from one_widget import opened, stops
 
 from course_utils.display.widgets.three_attentions import KINDS, three_attentions
 
@@ -59,3 +61,25 @@ def test_like_sentences_have_labels_that_differ():
 def test_bad_input_is_answered_in_a_sentence(sentences, message):
     with pytest.raises(ValueError, match=message):
         three_attentions("heads", sentences)
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [720, 366])
+def test_all_heads_are_seen_at_once_and_a_press_enlarges_one(tmp_path: Path, width):
+    maps = tables()
+    maps[2][0, 2] = [0, 0, 1, 0]  # of layer 1, head 3 attends to the third word
+    html = three_attentions("heads", [(SOURCE, TARGET, maps)]).html
+    with opened(html, tmp_path, width) as page:
+        assert page.locator("[data-group=heads]").count() == 2 * 3
+        assert stops(page) == 4  # two choices, the heads, the rows
+        page.locator("[data-key=head-0-2]").click()
+        said = page.locator(".cw-says").inner_text()
+        page.keyboard.press("ArrowLeft")
+        page.keyboard.press("Enter")
+        beside = page.locator(".cw-says").inner_text()
+        edge = page.locator(".course-widget svg").bounding_box()
+        last = page.locator("[data-key=head-1-2]").bounding_box()
+    assert said.startswith("cross, layer 1, head 3")
+    assert "“.” (1.00)" in said
+    assert beside.startswith("cross, layer 1, head 2")
+    assert last["x"] + last["width"] <= edge["x"] + edge["width"]

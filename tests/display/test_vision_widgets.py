@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from one_widget import opened, stops
 
 from course_utils.display.widgets.ask_the_scene import all_questions, ask_the_scene
 from course_utils.display.widgets.patch_slider import patch_slider
@@ -97,3 +99,19 @@ def test_the_patch_slider_begins_where_the_ink_is():
     image[3, 4] = 1.0  # row 4, column 5 of the pixels
     made = patch_slider("p", image)
     assert data_of(made)["darkest"] == {"1": 22, "2": 5, "3": 3, "6": 0}
+
+
+@pytest.mark.browser
+def test_the_cells_light_up_by_weight(tmp_path: Path):
+    image, places, questions, answers, maps = example()
+    maps = torch.zeros_like(maps)
+    maps[:, :, 4] = 1.0  # everything on the cell in the middle
+    made = ask_the_scene("ask", [(image, places, questions, answers, maps)])
+    black = """e => [...e.querySelectorAll("rect")].map((r) => getComputedStyle(r))
+        .filter((s) => s.fill === "rgb(0, 0, 0)").map((s) => +s.fillOpacity)"""
+    with opened(made.html, tmp_path) as page:
+        assert stops(page) == 4  # three choices and the objects
+        _ground, *dark = page.locator(".course-widget svg").evaluate(black)
+    assert len(dark) == 9
+    assert dark[4] == 0
+    assert min(dark[:4] + dark[5:]) > 0.5

@@ -20,21 +20,22 @@ scene.places.forEach((place, i) => {
       { fill: scene.paint[i], "fill-opacity": value / 9 });
   });
 });
-const [askedX, askedY] = corner(scene.places[state.object]);
-ui.rect(askedX, askedY, cell, cell, { fill: "none", stroke: "#f2a65a", "stroke-width": 1.5,
-  "stroke-dasharray": "5 4" });
 weights.forEach((weight, place) => {
   const [x, y] = corner(place);
-  ui.rect(x + 3, y + 3, cell - 6, cell - 6, { fill: "none", stroke: "#fff",
-    "stroke-width": 1 + 4 * weight, "stroke-opacity": 0.15 + 0.85 * weight });
+  ui.rect(x, y, cell, cell, { fill: "#000", "fill-opacity": 0.72 * (1 - weight) });
+  ui.rect(x + 1, y + 1, cell - 2, cell - 2, { fill: "#fff", "fill-opacity": 0.22 * weight,
+    stroke: "#fff", "stroke-opacity": 0.25 + 0.75 * weight });
   if (weight > 0.005) ui.text(x + cell - 8, y + cell - 9, weight.toFixed(2),
     { "text-anchor": "end", fill: "#fff", "font-weight": 600,
       "paint-order": "stroke", stroke: "#000", "stroke-width": 3 });
 });
+const [askedX, askedY] = corner(scene.places[state.object]);
+ui.rect(askedX, askedY, cell, cell, { fill: "none", stroke: "#f2a65a", "stroke-width": 2.5,
+  "stroke-dasharray": "5 4" });
 scene.places.forEach((place, i) => {
   const [x, y] = corner(place);
   const button = ui.rect(x, y, cell, cell, { fill: "transparent" });
-  ui.active(button, { key: `object-${place}`, press: () => { state.object = i; },
+  ui.active(button, { key: `object-${place}`, group: "objects", pressed: i === state.object, press: () => { state.object = i; },
     label: `object in row ${Math.floor(place / 3) + 1}, column ${place % 3 + 1}: ask about it` });
 });
 

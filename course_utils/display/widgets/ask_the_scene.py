@@ -101,8 +101,8 @@ def ask_the_scene(name: str, examples: Sequence[Example]) -> Widget:
         data={"scenes": shown, "kinds": list(KINDS)},
         script=script_of(__name__),
         alt="A scene of six digits in six colours on black ground. For a question "
-        "about one of them, frames and numbers show where a word of the question "
-        "looks. The second word, which names a colour or a digit, looks at the object "
-        "that it names; the first word looks elsewhere.",
+        "about one of them, cells light up, with numbers, where a word of the question "
+        "looks; the others are dim. The second word, which names a colour or a digit, "
+        "looks at the object that it names; the first word looks elsewhere.",
         height=340,
     )

@@ -1,4 +1,4 @@
-"""Choose a wiring, a depth and a start, and see what happens along the layers."""
+"""Choose a depth and a start, and see what happens along the layers of five stacks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def depth_explorer(
     depths: Sequence[int] = (2, 6, 12, 24),
     gains: Sequence[float] = (0.25, 0.5, 0.7, 1.0, 1.4),
 ) -> Widget:
-    """Choose a wiring, a depth and an initialisation; see a stack layer by layer.
+    """Choose a depth and an initialisation; see five wirings layer by layer.
 
     Gradient of the blocks, size of the stream and difference of the tokens of untrained
     stacks (`residual_variants.profile`), on a logarithmic axis. Used in chapter 11.
@@ -64,11 +64,10 @@ def depth_explorer(
     start = 1.0 if 1.0 in gains else gains[0]
     return widget(
         name,
-        "A stack before its first step: what happens along the layers",
+        "Five stacks before their first step: what gets through?",
         [
-            select("kind", "Wiring", KINDS, value="residual"),
-            slider("depth", "Layers", list(depths), value=max(depths)),
             slider("gain", "Gain", list(gains), value=start),
+            slider("depth", "Layers", list(depths), value=max(depths)),
             select("shown", "Show", SHOWN),
         ],
         data={

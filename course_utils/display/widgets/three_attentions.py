@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from course_utils.display.interactive import Widget, script_of, select, slider, widget
+from course_utils.display.interactive import Widget, script_of, select, widget
 
 KINDS = ("encoder", "decoder", "cross")
 ROW = 26  # pixels from one word to the next
+THUMB = 72  # pixels from one layer's small maps to the next
 Example = tuple[Sequence[str], Sequence[str], Sequence[Any]]
 
 
 def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
-    """Choose a sentence, an attention, a layer and a head, and read a word's weights.
+    """See all heads of an attention at once, press one, and read a word's weights.
 
     A sentence is (source, target, tables): the words without begin and end, and the
     weights (layer, head, row, column) of encoder, decoder and cross-attention; source
@@ -51,7 +52,7 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
             f"widget {name!r} got (layers, heads) {sorted(layers_and_heads)}, expected "
             "the same for all tables of all sentences."
         )
-    ((n_layers, n_heads),) = layers_and_heads
+    ((n_layers, _),) = layers_and_heads
     labels = [
         f"{i + 1}. {shorten(' '.join(source), 20, placeholder=' …')}"
         for i, (source, _, _) in enumerate(sentences)
@@ -63,14 +64,18 @@ def three_attentions(name: str, sentences: Sequence[Example]) -> Widget:
         [
             select("sentence", "Sentence", labels),
             select("kind", "Attention", list(KINDS), value="cross"),
-            slider("layer", "Layer", list(range(1, n_layers + 1)), value=n_layers),
-            slider("head", "Head", list(range(1, n_heads + 1))),
         ],
-        data={"sentences": dict(zip(labels, shown)), "kinds": list(KINDS), "row": ROW},
+        data={
+            "sentences": dict(zip(labels, shown)),
+            "kinds": list(KINDS),
+            "row": ROW,
+            "thumb": THUMB,
+        },
         script=script_of(__name__),
-        alt="A table of weights of one head for one sentence and its translation: rows "
-        "are queries, columns keys. The encoder's table is a full square, the "
+        alt="Small maps of the weights of all heads, a row of them for each layer; the "
+        "one that is chosen is drawn large below, for a sentence and its translation: "
+        "rows are queries, columns keys. The encoder's table is a full square, the "
         "decoder's a triangle; in the cross-attention most rows have one dark cell. "
         "The row that is chosen is written out in words below.",
-        height=ROW * most + 96,
+        height=THUMB * n_layers + ROW * most + 96,
     )
