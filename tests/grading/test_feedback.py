@@ -81,10 +81,11 @@ def another_base(positions, d_model):
     return torch.stack([a.sin(), a.cos()], -1).flatten(1)
 
 
-def cosine_downwards(step, steps, lr, warmup):
+def doubled_angle(step, steps, lr, warmup, least):
     if step < warmup:
         return lr * (step + 1) / warmup
-    return lr * (1 - math.cos(math.pi * (step - warmup) / (steps - warmup))) / 2
+    t = (step - warmup) / (steps - 1 - warmup)
+    return least + (lr - least) * (2 + math.cos(math.pi * t)) / 2
 
 
 LOCATED = [
@@ -110,7 +111,7 @@ LOCATED = [
     ),
     ("01.2", whole_numbers, r"if a division gives whole numbers \(`//`\)"),
     ("08.1", another_base, "if 1000.0 stands where another number belongs"),
-    ("12.5", cosine_downwards, "if a term is subtracted"),
+    ("12.5", doubled_angle, "if 2.* stands where another number belongs"),
     (
         "12.3",
         lambda d_model, d_hidden: (d_model**2 + 7, 3 * d_hidden),
@@ -253,7 +254,10 @@ def in_numpy(queries, keys, values):
 def smoothed(logits, right, epsilon):
     log_p = torch.log_softmax(logits, -1)
     chosen = log_p[torch.arange(len(right)), right]
-    return -((1 - epsilon) * chosen + epsilon * log_p.mean(-1)).mean()
+    share = epsilon / logits.shape[-1]
+    wanted = torch.tensor([1 - epsilon + share] + [share] * (logits.shape[-1] - 1))
+    loss = -((1 - epsilon) * chosen + epsilon * log_p.mean(-1)).mean()
+    return loss + torch.special.xlogy(wanted, wanted).sum()
 
 
 def follows(wants):

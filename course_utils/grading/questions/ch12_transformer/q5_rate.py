@@ -7,13 +7,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 from course_utils.training.loop import lr_at
 
 
-def rate(step: int, steps: int, lr: float, warmup: int) -> float:
-    return scheduled(step, steps, lr, warmup)
+def rate(step: int, steps: int, lr: float, warmup: int, least: float) -> float:
+    return scheduled(step, steps, lr, warmup, least)
 
 
 def scheduled(
@@ -21,12 +22,34 @@ def scheduled(
     steps: int,
     lr: float,
     warmup: int,
+    least: float,
     rise: Callable[[int, int], float] = lambda step, warmup: (step + 1) / warmup,
     fall: Callable[[float], float] = lambda t: (1 + math.cos(math.pi * t)) / 2,
+    done: Callable[[int, int, int], float] = lambda s, n, w: (s - w) / (n - 1 - w),
 ) -> float:
     if step < warmup:
         return lr * rise(step, warmup)
-    return lr * fall((step - warmup) / (steps - warmup))
+    return least + (lr - least) * fall(done(step, steps, warmup))
+
+
+def but(**change: Any) -> Callable[..., float]:
+    """The schedule with one of its three formulas written otherwise."""
+    return lambda *args: scheduled(*args, **change)
+
+
+def half_wave(t: float) -> float:
+    return (1 + math.cos(math.pi * t)) / 2
+
+
+def otherwise(formula: Callable[[float, float, float], float]) -> Any:
+    """After the warm-up, another formula of lr, least and the half wave."""
+
+    def wrong(step: int, steps: int, lr: float, warmup: int, least: float) -> float:
+        if step < warmup:
+            return lr * (step + 1) / warmup
+        return formula(lr, least, half_wave((step - warmup) / (steps - 1 - warmup)))
+
+    return wrong
 
 
 def draw_steps(before: bool) -> Any:
@@ -37,7 +60,11 @@ def draw_steps(before: bool) -> Any:
             steps = warmup + int(rng.integers(30, 60))
             span = warmup if before else steps - warmup
             step = int(part * span) + (0 if before else warmup)
-            drawn.append((step, steps, round(float(rng.uniform(0.1, 1)), 3), warmup))
+            lr = round(float(rng.uniform(0.1, 1)), 3)
+            drawn.append((step, steps, lr, warmup, round(0.15 * lr, 4)))
+        if not before:  # and the last step
+            step, steps, *others = drawn[-1]
+            drawn.append((steps - 1, steps, *others))
         return drawn
 
     return cases
@@ -46,19 +73,20 @@ def draw_steps(before: bool) -> Any:
 def draw_cold(rng: np.random.Generator) -> list[Args]:
     """Schedules that begin with the cosine."""
     steps = int(rng.integers(30, 60))
-    return [(step, steps, 0.5, 0) for step in (0, int(0.3 * steps))]
+    return [(step, steps, 0.5, 0, 0.05) for step in (0, int(0.3 * steps))]
 
 
 QUESTION = Question(
     id="12.5",
-    title="Warm-up and cosine",
+    title="Warm-up, cosine, and a rate that is never zero",
     answer="rate",
-    arguments=("step", "steps", "lr", "warmup"),
+    arguments=("step", "steps", "lr", "warmup", "least"),
     outputs=(Output("rate"),),
     reference=rate,
     difficulty="easy",
     minutes=8,
-    next_step="two cases: before the end of the warm-up, and after it.",
+    next_step="two cases: before the end of the warm-up, and after it. What rate has "
+    "the first step after it, and what rate the very last?",
     parts=(
         Part("while it warms up", 1, draw_steps(True)),
         Part("after the warm-up", 1, draw_steps(False)),
@@ -72,106 +100,139 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "the_chapters",
+            "this is the chapter's schedule, which falls towards 0 and has no "
+            "`least`; here the last step has the rate `least`",
+            lambda s, n, lr, w, least: lr_at(s, n, lr, w),
+        ),
+        Mistake(
+            "cut_off",
+            "this is the chapter's schedule, cut off at `least`: it stays flat from "
+            "there; here the whole wave is raised, and ends at `least`",
+            lambda s, n, lr, w, least: (
+                lr_at(s, n, lr, w) if s < w else max(lr_at(s, n, lr, w), least)
+            ),
+        ),
+        Mistake(
+            "cut_off_everywhere",
+            "the whole schedule is cut off at `least`, the warm-up too: `least` is "
+            "where the cosine ends, and the wave between is raised with it",
+            lambda s, n, lr, w, least: max(lr_at(s, n, lr, w), least),
+        ),
+        Mistake(
+            "one_step_short",
+            "the wave would end one step after the last: count t so that it is 1 at "
+            "step = steps − 1, as steps count from 0",
+            but(done=lambda s, n, w: (s - w) / (n - w)),
+        ),
+        Mistake(
+            "least_on_top",
+            "`least` is added to a wave of full height: it begins at lr + least; the "
+            "wave falls by lr − least",
+            otherwise(lambda lr, least, wave: least + lr * wave),
+        ),
+        Mistake(
+            "least_not_added",
+            "the wave has the right height, lr − least, but ends at 0: raise it by "
+            "`least`",
+            otherwise(lambda lr, least, wave: (lr - least) * wave),
+        ),
+        Mistake(
+            "ends_at_zero",
+            "the wave falls to 0: `least` is not used, and the last step learns "
+            "nothing",
+            otherwise(lambda lr, least, wave: lr * wave),
+        ),
+        Mistake(
+            "least_is_a_share",
+            "`least` is used as a share of lr: it is a rate itself",
+            otherwise(lambda lr, least, wave: lr * (least + (1 - least) * wave)),
+        ),
+        Mistake(
+            "wave_upside_down",
+            "the cosine rises from `least` to `lr`: after the warm-up the rate falls",
+            otherwise(lambda lr, least, wave: lr + (least - lr) * wave),
+        ),
+        Mistake(
+            "warmed_up_from_least",
+            "the warm-up starts at `least`: `least` is for the end, and the warm-up "
+            "rises in a line from lr / warmup",
+            lambda s, n, lr, w, least: (
+                least + (lr - least) * (s + 1) / w
+                if s < w
+                else scheduled(s, n, lr, w, least)
+            ),
+        ),
+        Mistake(
             "starts_at_zero",
             "the first step has rate 0 and learns nothing: step 0 gets lr / warmup",
-            lambda s, n, lr, w: scheduled(s, n, lr, w, rise=lambda s, w: s / w),
+            but(rise=lambda s, w: s / w),
         ),
         Mistake(
             "no_warmup",
             "there is no warm-up: the rate starts at its full height",
-            lambda s, n, lr, w: scheduled(s, n, lr, w, rise=lambda s, w: 1.0),
+            but(rise=lambda s, w: 1.0),
         ),
         Mistake(
             "cosine_from_the_start",
             "the cosine is counted from step 0: it begins where the warm-up ends, with "
             "the done fraction of the rest",
-            lambda s, n, lr, w: (
-                lr * (s + 1) / w if s < w else lr * (1 + math.cos(math.pi * s / n)) / 2
-            ),
+            but(done=lambda s, n, w: s / (n - 1)),
         ),
         Mistake(
             "rest_not_shortened",
-            "the steps since the warm-up are divided by all steps: the rest has "
-            "steps − warmup of them, so the rate never comes down to zero",
-            lambda s, n, lr, w: (
-                lr * (s + 1) / w
-                if s < w
-                else lr * (1 + math.cos(math.pi * (s - w) / n)) / 2
-            ),
+            "the steps since the warm-up are divided by all steps: the warm-up's are "
+            "not among them, so the rate never comes down to `least`",
+            but(done=lambda s, n, w: (s - w) / (n - 1)),
         ),
         Mistake(
             "one_step_late",
             "after the warm-up the steps are counted from 1: the first step after it "
             "still has the full rate, so t starts at 0",
-            lambda s, n, lr, w: (
-                lr * (s + 1) / w
-                if s < w
-                else lr * (1 + math.cos(math.pi * (s + 1 - w) / (n - w))) / 2
-            ),
+            but(done=lambda s, n, w: (s + 1 - w) / (n - w)),
         ),
         Mistake(
             "one_step_too_high",
             "the warm-up takes one step too many, and that step goes above lr: steps "
             "count from 0, so the warm-up ends before step = warmup",
-            lambda s, n, lr, w: lr * (s + 1) / w if s <= w else scheduled(s, n, lr, w),
-        ),
-        Mistake(
-            "last_step_wasted",
-            "the rest is counted one step too short, so that the last step has rate 0 "
-            "and learns nothing: it has steps − warmup steps",
-            lambda s, n, lr, w: (
-                lr * (s + 1) / w
-                if s < w
-                else lr * (1 + math.cos(math.pi * (s - w) / (n - w - 1))) / 2
+            lambda s, n, lr, w, least: (
+                lr * (s + 1) / w if s <= w else scheduled(s, n, lr, w, least)
             ),
         ),
         Mistake(
             "quarter_wave",
             "this is a quarter of a wave: cos(pi t / 2) falls fastest at the end; half "
             "a wave, (1 + cos(pi t)) / 2, ends gently",
-            lambda s, n, lr, w: scheduled(
-                s, n, lr, w, fall=lambda t: math.cos(math.pi * t / 2)
-            ),
+            but(fall=lambda t: math.cos(math.pi * t / 2)),
         ),
         Mistake(
             "whole_cosine",
             "the cosine runs from 1 to −1: a negative rate climbs; add 1 and halve",
-            lambda s, n, lr, w: scheduled(
-                s, n, lr, w, fall=lambda t: math.cos(math.pi * t)
-            ),
+            but(fall=lambda t: math.cos(math.pi * t)),
         ),
         Mistake(
             "straight_line",
             "after the warm-up the rate falls in a line; the cosine stays high at "
             "first and ends gently",
-            lambda s, n, lr, w: scheduled(s, n, lr, w, fall=lambda t: 1 - t),
+            but(fall=lambda t: 1 - t),
         ),
         Mistake(
             "not_halved",
             "1 + cos starts at 2: the rate jumps to twice its height when the warm-up "
             "ends",
-            lambda s, n, lr, w: scheduled(
-                s, n, lr, w, fall=lambda t: 1 + math.cos(math.pi * t)
-            ),
+            but(fall=lambda t: 1 + math.cos(math.pi * t)),
         ),
         Mistake(
             "constant_after",
-            "the rate stays where the warm-up left it: it should fall to zero",
-            lambda s, n, lr, w: scheduled(s, n, lr, w, fall=lambda t: 1.0),
-        ),
-        Mistake(
-            "cosine_for_the_warmup",
-            "the cosine is there, the warm-up is not: below `warmup` the rate rises in "
-            "a line",
-            lambda s, n, lr, w: lr * (1 + math.cos(math.pi * (s - w) / (n - w))) / 2,
+            "the rate stays where the warm-up left it: it should fall to `least`",
+            but(fall=lambda t: 1.0),
         ),
         Mistake(
             "lr_forgotten",
             "this goes up to 1 whatever `lr` is: the rate is this share of lr",
-            lambda s, n, lr, w: rate(s, n, 1.0, w),
+            lambda s, n, lr, w, least: rate(s, n, 1.0, w, least),
         ),
     ),
-    packaged=("lr_at",),
 )
 
 
@@ -179,10 +240,11 @@ QUESTION = Question(
 
 
 def climb_and_fall(rise, fall):
-    def answer(step, steps, lr, warmup):
+    def answer(step, steps, lr, warmup, least):
         if step + 1 <= warmup:
             return lr * rise(step, warmup)
-        return lr * fall(step, steps, warmup)
+        wave = fall(step, steps, warmup)
+        return lr * wave + least * (1 - wave)
 
     return answer
 
@@ -192,33 +254,52 @@ def up(step, warmup):
 
 
 def down(step, steps, warmup):
-    return math.cos(math.pi / 2 * (step - warmup) / (steps - warmup)) ** 2
+    return math.cos(math.pi / 2 * (step - warmup) / (steps - warmup - 1)) ** 2
+
+
+def as_table(step, steps, lr, warmup, least):
+    """All rates at once, in NumPy."""
+    wave = (1 + np.cos(np.linspace(0, np.pi, steps - warmup))) / 2
+    climb = np.arange(1, warmup + 1) / max(warmup, 1)
+    return np.concatenate([lr * climb, least + (lr - least) * wave])[step]
+
+
+def of_the_chapters(step, steps, lr, warmup, least):
+    """The chapter's schedule of one step less, raised after the warm-up."""
+    if step < warmup:
+        return lr_at(step, steps, lr, warmup)
+    return least + lr_at(step, steps - 1, lr - least, warmup)
 
 
 RIGHT = [
     climb_and_fall(up, down),
-    lambda step, steps, lr, warmup: lr_at(step, steps, lr, warmup),
+    as_table,
+    of_the_chapters,
+    lambda *args: torch.tensor(as_table(*args)),
 ]
 WRONG = [
+    (
+        "the_chapters",
+        lambda s, n, lr, w, least: climb_and_fall(
+            up, lambda s, n, w: down(s, n + 1, w)
+        )(s, n, lr, w, 0),
+    ),
+    ("one_step_short", climb_and_fall(up, lambda s, n, w: down(s, n + 1, w))),
+    ("ends_at_zero", lambda s, n, lr, w, least: as_table(s, n, lr, w, 0)),
+    (
+        "least_is_a_share",
+        lambda s, n, lr, w, least: as_table(s, n, lr, w, lr * least),
+    ),
     ("starts_at_zero", climb_and_fall(lambda s, w: s / w, down)),
     ("no_warmup", climb_and_fall(lambda s, w: 1, down)),
     (
         "cosine_from_the_start",
-        climb_and_fall(up, lambda s, n, w: math.cos(math.pi / 2 * s / n) ** 2),
+        climb_and_fall(up, lambda s, n, w: math.cos(math.pi / 2 * s / (n - 1)) ** 2),
     ),
-    (
-        "rest_not_shortened",
-        climb_and_fall(up, lambda s, n, w: math.cos(math.pi / 2 * (s - w) / n) ** 2),
-    ),
-    ("one_step_late", climb_and_fall(up, lambda s, n, w: down(s + 1, n, w))),
-    (
-        "one_step_too_high",
-        lambda s, n, lr, w: lr * (s + 1) / w if s - w < 1 else lr * down(s, n, w),
-    ),
-    ("last_step_wasted", climb_and_fall(up, lambda s, n, w: down(s, n - 1, w))),
+    ("one_step_late", climb_and_fall(up, lambda s, n, w: down(s + 1, n + 1, w))),
     ("quarter_wave", climb_and_fall(up, lambda s, n, w: math.sqrt(down(s, n, w)))),
     ("whole_cosine", climb_and_fall(up, lambda s, n, w: 2 * down(s, n, w) - 1)),
-    ("straight_line", climb_and_fall(up, lambda s, n, w: (n - s) / (n - w))),
+    ("straight_line", climb_and_fall(up, lambda s, n, w: (n - 1 - s) / (n - 1 - w))),
     ("not_halved", climb_and_fall(up, lambda s, n, w: 2 * down(s, n, w))),
     ("constant_after", climb_and_fall(up, lambda s, n, w: 1)),
 ]
