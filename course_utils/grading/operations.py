@@ -49,6 +49,7 @@ matrix_norm inv solve cosine_similarity cdist backward grad register_hook dim_or
 _set_grad_enabled set_grad_enabled is_grad_enabled requires_grad promote_types
 result_type can_cast rand randn randint randperm rand_like randn_like uniform_ normal_
 manual_seed bernoulli multinomial get_default_dtype set_default_dtype retain_grad
+special_xlogy special_entr entr
 softplus logsigmoid leaky_relu gelu elu hardtanh
 """
 BASIC = set(ONE_THING.split())

@@ -287,7 +287,9 @@ HONEST = [
     ("02.4", lambda w, s: gradients(w, s).tolist()),
     (
         "15.1",
-        lambda n, d: torch.tensor([8 * n * d * d + 4 * n * n * d, 12 * n * d * d]),
+        lambda n, d, w, share, m: torch.tensor(
+            [4 * n * d * (d + d // share + w), 6 * n * m * (d + m)]
+        ),
     ),
     ("11.7", lambda: torch.tensor(find_question("11.7").reference())),
 ]

@@ -316,16 +316,20 @@ def test_the_layer_of_12_7_equals_pytorchs():
 
 
 def test_the_operations_of_15_1_are_those_that_pytorch_counts():
-    n, d = 10, 6
-    x, square = torch.ones(1, n, d), [torch.ones(d, d) for _ in range(4)]
+    """As the matrix products that a window and shared keys leave."""
+    n, d, window, share, state = 10, 6, 4, 3, 5
+    x, square, narrow = torch.ones(n, d), torch.ones(d, d), torch.ones(d, d // share)
 
     def layer():
-        q, k, v = (x @ w for w in square[:3])
-        return attention(q, k, v)[0] @ square[3]
+        queries = (x @ square).view(n, share, 1, d // share)
+        seen = torch.arange(n)[:, None] % (n - window) + torch.arange(window)
+        keys, values = ((x @ narrow)[seen][:, None] for _ in range(2))
+        weights = torch.softmax(queries @ keys.mT, dim=-1)
+        return (weights @ values).reshape(n, d) @ square
 
-    gru = nn.GRU(d, d, batch_first=True)
-    counted = count_flops(layer), count_flops(lambda: gru(x))
-    assert counted == solution("15.1")(n, d)
+    gru = nn.GRU(d, state, batch_first=True)
+    counted = count_flops(layer), count_flops(lambda: gru(x[None]))
+    assert counted == solution("15.1")(n, d, window, share, state)
 
 
 def test_convolutions_reach_as_far_as_15_2_says():
@@ -337,13 +341,17 @@ def test_convolutions_reach_as_far_as_15_2_says():
 
 
 def test_the_gpt_of_15_7_costs_what_pytorch_counts():
+    """With the chapter's GPT in place of the gate, and the blocks' second pass."""
     n, d, layers, pieces = 10, 6, 4, 17
+    hidden = 8 * d / 3  # three matrices of this width are two of 4d
     model = GPT(pieces, n, d, 2, layers)
     tokens = torch.zeros(1, n, dtype=torch.long)
-    parameters, forward, training = solution("15.7")(n, d, layers, pieces)
+    parameters, forward, training = solution("15.7")(n, d, hidden, layers, pieces)
     matrices = [p for p in model.blocks.parameters() if p.dim() == 2]
-    assert parameters == sum(m.numel() for m in [model.head.weight, *matrices])
+    tables = [model.head.weight, model.head.weight]
+    assert parameters == sum(m.numel() for m in [*tables, *matrices])
     assert forward == count_flops(lambda: model(tokens, need_weights=True))
-    assert training == count_flops(
+    again = forward - 2 * n * pieces * d
+    assert training == again + count_flops(
         lambda: model(tokens, need_weights=True)[0].sum().backward()
     )

@@ -118,8 +118,8 @@ QUESTION = Question(
         ),
         Mistake(
             "floor_of_two",
-            "in the floor the right word's 1 − epsilon and its share of epsilon are two "
-            "words: they are one probability, and the logarithm is of their sum",
+            "in the floor the right word's 1 − epsilon and its share of epsilon count "
+            "apart: they are one probability, and the logarithm is of their sum",
             above_floor(plain, floor_of_two),
         ),
         Mistake(

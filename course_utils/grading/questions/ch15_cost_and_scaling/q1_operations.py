@@ -2,151 +2,262 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+import torch
 
 from course_utils.evaluation.costs import layer_cost
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
 def draw_sizes(rng: np.random.Generator) -> Args:
-    n, d = rng.permutation(np.array([96, 160, 224, 352, 416, 608]))[:2]
-    return int(n), int(d)
+    d, state = rng.permutation(np.array([96, 144, 192, 336, 432]))[:2]
+    n, window = (int(rng.integers(*ends)) for ends in ((500, 900), (20, 90)))
+    return n, int(d), window, int(rng.choice([2, 3, 4, 6])), int(state)
 
 
-def operations(n: int, d: int) -> tuple[int, int]:
-    return 8 * n * d * d + 4 * n * n * d, 12 * n * d * d
+def operations(
+    n: int, d: int, window: int, share: int, state: int
+) -> tuple[float, float]:
+    return counted(n, d, window, share, state)
 
 
-def half(n: int, d: int) -> tuple[int, int]:
-    attention, gru = operations(n, d)
-    return attention // 2, gru // 2
+def counted(
+    n: int,
+    d: int,
+    window: int,
+    share: int,
+    state: int,
+    *,
+    wide: float = 2,
+    narrow: float = 2,
+    products: float = 2,
+    table_shared: bool = False,
+    operations: float = 2,
+    inputs: float = 3,
+    states: float = 3,
+) -> tuple[float, float]:
+    """Count both layers; the keywords are what a learner may get wrong.
+
+    Projections of full width, those that are shared, products with the table, whether
+    the table shrinks with the keys, operations for a product of two numbers, and
+    matrices of the GRU for the input and for the state.
+    """
+    attention = n * d * d * (wide + narrow / share)
+    attention += products * n * window * d / (share if table_shared else 1)
+    gru = n * state * (inputs * d + states * state)
+    return operations * attention, operations * gru
+
+
+def miscounted(**wrong: float) -> Callable[..., tuple[float, float]]:
+    """The two counts with one thing counted otherwise."""
+    return lambda *sizes: counted(*sizes, **wrong)  # type: ignore[arg-type]
 
 
 QUESTION = Question(
     id="15.1",
-    title="Operations of a layer",
+    title="Operations of a layer with a window and shared keys",
     answer="operations",
-    arguments=("n", "d"),
+    arguments=("n", "d", "window", "share", "state"),
     outputs=(Output("attention"), Output("gru")),
     reference=operations,
-    difficulty="easy",
-    minutes=6,
-    next_step="count the matrix products of each layer, 2·n·m·p operations each.",
+    difficulty="medium",
+    minutes=10,
+    next_step="list the matrix products of each layer with their three sizes: (n, m) "
+    "times (m, p) takes 2·n·m·p operations.",
     parts=(
         Part(
             "attention",
             2,
-            lambda rng: [draw_sizes(rng), draw_sizes(rng)],
+            lambda rng: [draw_sizes(rng) for _ in range(3)],
             lambda v: v[0],
         ),
-        Part("GRU", 1, lambda rng: [draw_sizes(rng), draw_sizes(rng)], lambda v: v[1]),
+        Part("GRU", 1, lambda rng: [draw_sizes(rng) for _ in range(2)], lambda v: v[1]),
     ),
     mistakes=(
+        Mistake(
+            "the_chapters",
+            "these are the chapter's formulas, with four matrices of d × d, n keys for "
+            "every query and a state of width d; here all three differ",
+            lambda n, d, window, share, state: (
+                8 * n * d * d + 4 * n * n * d,
+                12 * n * d * d,
+            ),
+        ),
+        Mistake(
+            "no_window",
+            "every query meets all n keys: here it meets `window` of them",
+            lambda n, d, w, share, state: counted(n, d, n, share, state),
+        ),
+        Mistake(
+            "not_shared",
+            "keys and values are counted at their full width d: heads share them, so "
+            "that their two matrices have d / share columns",
+            lambda n, d, w, share, state: counted(n, d, w, 1, state),
+        ),
+        Mistake(
+            "all_shared",
+            "all four projections are made narrower: queries and output keep their "
+            "full width, only keys and values are shared",
+            miscounted(wide=0, narrow=4),
+        ),
+        Mistake(
+            "table_shared",
+            "the table is made smaller by the sharing: every head still has its own "
+            "queries, compares them with the shared keys and takes its own average",
+            miscounted(table_shared=True),
+        ),
+        Mistake(
+            "one_of_two_shared",
+            "only one of keys and values is made narrower: both are shared",
+            miscounted(wide=3, narrow=1),
+        ),
         Mistake(
             "only_multiplications",
             "both counts are half of what they should be: every multiplication comes "
             "with an addition, and both are operations",
-            half,
+            miscounted(operations=1),
         ),
         Mistake(
             "no_output_matrix",
             "one d × d matrix of attention is missing: queries, keys and values are "
             "not the only things that are projected",
-            lambda n, d: (6 * n * d * d + 4 * n * n * d, 12 * n * d * d),
+            miscounted(wide=1),
         ),
         Mistake(
             "no_projections",
-            "only the part that grows with n² is counted for attention: the "
-            "projections of the tokens cost something too",
-            lambda n, d: (4 * n * n * d, 12 * n * d * d),
+            "only the table is counted for attention: the projections of the tokens "
+            "cost something too",
+            miscounted(wide=0, narrow=0),
         ),
         Mistake(
             "scores_only",
-            "half of the n² part is missing: the table costs two products, one to make "
-            "it and one to use it (and a mask saves nothing here)",
-            lambda n, d: (8 * n * d * d + 2 * n * n * d, 12 * n * d * d),
-        ),
-        Mistake(
-            "causal_half",
-            "only the keys up to each query are counted, as a causal mask would have "
-            "it: here every query meets every key",
-            lambda n, d: (8 * n * d * d + 2 * n * (n + 1) * d, 12 * n * d * d),
+            "half of the table's part is missing: the table costs two products, one to "
+            "make it and one to use it",
+            miscounted(products=1),
         ),
         Mistake(
             "no_table",
             "attention is counted as if each token were projected and nothing more: "
-            "where is every query compared with every key?",
-            lambda n, d: (8 * n * d * d, 12 * n * d * d),
+            "where is a query compared with the keys in its window?",
+            miscounted(products=0),
+        ),
+        Mistake(
+            "gru_of_width_d",
+            "the GRU is counted with a state of width d: its state is `state` wide, "
+            "and it reads tokens of width d",
+            lambda n, d, w, share, state: (
+                counted(n, d, w, share, state)[0],
+                12 * n * d * d,
+            ),
+        ),
+        Mistake(
+            "gru_input_as_wide_as_its_state",
+            "both matrices of a gate are counted as state × state: the one that reads "
+            "the token is d × state",
+            lambda n, d, w, share, state: (
+                counted(n, d, w, share, state)[0],
+                12 * n * state * state,
+            ),
         ),
         Mistake(
             "gru_input_only",
             "each gate of the GRU has two matrices: one for the token, and one for "
             "something else that it reads",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 6 * n * d * d),
+            miscounted(states=0),
         ),
         Mistake(
             "one_gate",
             "the GRU is counted with a single gate; two gates and the proposal make "
             "three pairs of matrices",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 4 * n * d * d),
+            miscounted(inputs=1, states=1),
         ),
         Mistake(
             "no_proposal",
             "the GRU is counted with its two gates alone: the proposal for the new "
             "state has a pair of matrices as well",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 8 * n * d * d),
+            miscounted(inputs=2, states=2),
         ),
         Mistake(
             "four_gates",
             "the GRU is counted with four pairs of matrices: that is an LSTM; a GRU "
             "has two gates and a proposal",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 16 * n * d * d),
+            miscounted(inputs=4, states=4),
         ),
         Mistake(
             "gru_one_token",
             "this is what the GRU costs for one token; the text has n of them",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 12 * d * d),
-        ),
-        Mistake(
-            "gru_quadratic",
-            "the GRU's count grows with n²: it takes n steps, and each costs the same "
-            "however many came before",
-            lambda n, d: (8 * n * d * d + 4 * n * n * d, 12 * n * n * d),
-        ),
-        Mistake(
-            "order",
-            "the two counts have changed places: attention first, then the GRU",
-            lambda n, d: operations(n, d)[::-1],
+            lambda n, d, w, share, state: (
+                counted(n, d, w, share, state)[0],
+                counted(1, d, w, share, state)[1],
+            ),
         ),
     ),
     tolerance=1e-6,
-    packaged=("layer_cost",),
 )
 
 
 # ----------------------------------------------------------------------- specimens
 
 
-def gru(n, d):
-    return 12 * n * d * d
+def product(rows, inner, columns):
+    return 2 * rows * inner * columns
+
+
+def listed(n, d, window, share, state, keys=None, met=None, gates=3):
+    """Product by product, as they are computed."""
+    keys = d // share if keys is None else keys
+    made = [product(n, d, columns) for columns in (d, keys, keys, d)]
+    table = [product(n, d, met or window), product(n, met or window, d)]
+    gru = gates * (product(n, d, state) + product(n, state, state))
+    return sum(made + table), gru
+
+
+def by_costs(n, d, window, share, state):
+    """The chapter's costs, less what is not computed here."""
+    full = layer_cost("attention, naive", n, d).flops
+    less = 4 * n * d * (d - d // share) + 4 * n * (n - window) * d
+    return full - less, 6 * n * state * (d + state)
 
 
 RIGHT = [
-    lambda n, d: [4 * n * d * (n + 2 * d), 12 * d**2 * n],
-    lambda n, d: tuple(layer_cost(k, n, d).flops for k in ("attention, fused", "GRU")),
+    listed,
+    by_costs,
+    lambda *sizes: torch.tensor(listed(*sizes)),
+    lambda n, d, w, s, m: np.array(
+        [4 * n * d * (d + d / s + w), 6.0 * n * m * (m + d)]
+    ),
 ]
 WRONG = [
-    ("only_multiplications", lambda n, d: (4 * n * d**2 + 2 * d * n**2, 6 * n * d**2)),
-    ("no_output_matrix", lambda n, d: (2 * n * d * (3 * d + 2 * n), 12 * n * d**2)),
-    ("no_projections", lambda n, d: (4.0 * d * n**2, 12 * n * d**2)),
-    ("scores_only", lambda n, d: (2 * n * d * (4 * d + n), 12 * n * d**2)),
-    ("no_table", lambda n, d: (8 * n * d**2, 12 * n * d**2)),
-    ("gru_input_only", lambda n, d: (4 * n * d * (2 * d + n), 3 * 2 * n * d**2)),
-    ("one_gate", lambda n, d: (4 * n * d * (2 * d + n), 2 * 2 * n * d**2)),
-    ("no_proposal", lambda n, d: (4 * n * d * (2 * d + n), 2 * 4 * n * d**2)),
-    ("four_gates", lambda n, d: (4 * n * d * (2 * d + n), 4 * 4 * n * d**2)),
-    ("gru_one_token", lambda n, d: (4 * n * d * (2 * d + n), 12 * d**2)),
-    ("gru_quadratic", lambda n, d: (4 * n * d * (2 * d + n), 12 * d * n**2)),
-    ("order", lambda n, d: (12 * n * d**2, 4 * n * d * (2 * d + n))),
-    ("causal_half", lambda n, d: (8 * n * d**2 + sum(range(n + 1)) * 4 * d, gru(n, d))),
+    (
+        "the_chapters",
+        lambda n, d, w, share, m: tuple(
+            layer_cost(k, n, d).flops for k in ("attention, fused", "GRU")
+        ),
+    ),
+    ("no_window", lambda n, d, w, share, m: listed(n, d, w, share, m, met=n)),
+    ("not_shared", lambda n, d, w, share, m: listed(n, d, w, share, m, keys=d)),
+    (
+        "only_multiplications",
+        lambda *sizes: tuple(count / 2 for count in listed(*sizes)),
+    ),
+    (
+        "table_shared",
+        lambda n, d, w, s, m: (
+            4 * n * d * (d + d / s + w / s),
+            listed(n, d, w, s, m)[1],
+        ),
+    ),
+    ("four_gates", lambda *sizes: listed(*sizes, gates=4)),
+    ("no_proposal", lambda *sizes: listed(*sizes, gates=2)),
+    (
+        "no_table",
+        lambda n, d, w, s, m: (4 * n * d * (d + d // s), listed(n, d, w, s, m)[1]),
+    ),
+    (
+        "gru_of_width_d",
+        lambda n, d, w, s, m: (listed(n, d, w, s, m)[0], 12 * n * d**2),
+    ),
 ]
+PARTIAL = [(2, lambda n, d, w, s, m: (listed(n, d, w, s, m)[0], 12 * n * d * d))]

@@ -5,57 +5,65 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import torch
 
 from course_utils.evaluation.costs import layer_cost
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
 def draw_gpt(rng: np.random.Generator) -> Args:
-    n, d = rng.permutation(np.array([96, 160, 224, 352, 416, 608]))[:2]
-    return int(n), int(d), int(rng.integers(3, 30)), int(rng.integers(700, 9000))
+    n, d, hidden = rng.permutation(np.array([96, 160, 224, 352, 416, 608]))[:3]
+    layers, pieces = int(rng.integers(3, 30)), int(rng.integers(700, 9000))
+    return int(n), int(d), int(hidden), layers, pieces
 
 
 def gpt_costs(
     n: int,
     d: int,
+    hidden: int,
     layers: int,
     pieces: int,
     *,
     attention: float = 4,
-    feed_forward: float = 8,
+    feed_forward: float = 3,
     scores: float = 4,
-    embeddings: float = 1,
+    embeddings: float = 2,
     outputs: float = 1,
     operations: float = 2,
-    passes: float = 3,
+    passes: float = 4,
+    ends_again: float = 0,
 ) -> tuple[float, float, float]:
-    """Count a GPT; the keywords are what a learner may get wrong.
+    """Count a model; the keywords are what a learner may get wrong.
 
-    Matrices of d x d in a block's attention and feed-forward layer, multiples of n^2 d
-    for its table, embeddings held, output layers multiplied, operations for a weight,
-    forward passes in a training step.
+    Matrices of d x d in a block's attention and d x hidden in its feed-forward layer,
+    multiples of n^2 d for its table, tables of pieces held and multiplied, operations
+    for a weight, forward passes that a training step costs for a block, and how many
+    more than three for the output layer.
     """
-    blocks = layers * (attention + feed_forward) * d * d
+    blocks = layers * (attention * d * d + feed_forward * d * hidden)
     parameters = embeddings * pieces * d + blocks
-    products = operations * n * (blocks + outputs * pieces * d)
-    forward = products + operations / 2 * scores * layers * n * n * d
-    return parameters, forward, passes * forward
+    in_blocks = operations * n * blocks + operations / 2 * scores * layers * n * n * d
+    output = operations * n * outputs * pieces * d
+    training = passes * in_blocks + (min(passes, 3) + ends_again) * output
+    return parameters, in_blocks + output, training
 
 
 def miscounted(**wrong: float) -> Callable[..., tuple[float, float, float]]:
-    """The costs of a GPT with one thing counted otherwise."""
-    return lambda n, d, layers, pieces: gpt_costs(n, d, layers, pieces, **wrong)
+    """The costs of a model with one thing counted otherwise."""
+    return lambda *sizes: gpt_costs(*sizes, **wrong)
 
 
 QUESTION = Question(
     id="15.7",
-    title="A whole GPT",
+    title="A whole model, as they are built today",
     answer="gpt_costs",
-    arguments=("n", "d", "layers", "pieces"),
+    arguments=("n", "d", "hidden", "layers", "pieces"),
     outputs=(Output("parameters"), Output("forward"), Output("training")),
-    reference=lambda n, d, layers, pieces: gpt_costs(n, d, layers, pieces),
+    reference=lambda n, d, hidden, layers, pieces: gpt_costs(
+        n, d, hidden, layers, pieces
+    ),
     difficulty="medium",
-    minutes=10,
+    minutes=12,
     next_step="count one block, multiply by the layers, and add the two ends.",
     parts=(
         Part(
@@ -72,20 +80,29 @@ QUESTION = Question(
             1,
             lambda rng: [draw_gpt(rng) for _ in range(2)],
             lambda v: v[2],
-            only_failure_hint="right but for the training: how many products does the "
-            "backward pass need for each one of the forward pass?",
+            only_failure_hint="right but for the training: which products are computed "
+            "a second time, and which are not? The backward pass comes on top",
         ),
     ),
     mistakes=(
         Mistake(
-            "untied",
-            "the embedding is held twice: the output layer uses the same numbers",
-            miscounted(embeddings=2),
+            "the_chapters",
+            "this is the chapter's GPT: tied, with two matrices of d × 4d and nothing "
+            "computed twice; here the feed-forward layer, the ends and training differ",
+            lambda n, d, hidden, layers, pieces: gpt_costs(
+                n, d, 4 * d, layers, pieces, feed_forward=2, embeddings=1, passes=3
+            ),
+        ),
+        Mistake(
+            "tied",
+            "the embedding is held once, as if the output layer used the same numbers: "
+            "here it has a table of its own",
+            miscounted(embeddings=1),
         ),
         Mistake(
             "no_embedding",
-            "the parameters are those of the blocks alone: a vector for each piece has "
-            "to be stored as well",
+            "the parameters are those of the blocks alone: both ends have a table with "
+            "a vector for each piece",
             miscounted(embeddings=0),
         ),
         Mistake(
@@ -120,26 +137,25 @@ QUESTION = Question(
         ),
         Mistake(
             "no_feed_forward",
-            "a block is counted as attention alone; it has a feed-forward layer, which "
-            "is the larger part",
+            "a block is counted as attention alone; it has a feed-forward layer too",
             miscounted(feed_forward=0),
         ),
         Mistake(
-            "one_matrix_of_two",
-            "the feed-forward layer has two matrices: one to the width 4d, and one "
-            "back",
-            miscounted(feed_forward=4),
+            "not_gated",
+            "the feed-forward layer is counted with two matrices, as the chapter's: "
+            "this one has a gate, and the gate has a matrix of its own",
+            miscounted(feed_forward=2),
         ),
         Mistake(
-            "narrow_feed_forward",
-            "the feed-forward layer is counted with two d × d matrices; between them "
-            "the vectors are 4d wide",
-            miscounted(feed_forward=2),
+            "hidden_is_4d",
+            "the feed-forward layer is counted with a width of 4d: here its width is "
+            "`hidden`",
+            lambda n, d, hidden, layers, pieces: gpt_costs(n, d, 4 * d, layers, pieces),
         ),
         Mistake(
             "one_block",
             "this is a model with a single block; there are `layers` of them",
-            lambda n, d, layers, pieces: gpt_costs(n, d, 1, pieces),
+            lambda n, d, hidden, layers, pieces: gpt_costs(n, d, hidden, 1, pieces),
         ),
         Mistake(
             "only_multiplications",
@@ -148,10 +164,26 @@ QUESTION = Question(
             miscounted(operations=1),
         ),
         Mistake(
-            "forward_and_as_much_back",
-            "training is given twice the forward pass. The backward pass alone costs "
-            "that: for each product one for the gradient of X and one for that of W",
-            miscounted(passes=2),
+            "nothing_recomputed",
+            "training is three times the forward pass, as in the chapter: here the "
+            "blocks are computed a second time before their gradients",
+            miscounted(passes=3),
+        ),
+        Mistake(
+            "all_recomputed",
+            "training is four times the forward pass: the output layer's product is "
+            "not computed again, only the blocks are",
+            miscounted(ends_again=1),
+        ),
+        Mistake(
+            "backward_as_forward",
+            "the backward pass is counted as one forward pass: for each product it "
+            "needs two, one for the gradient of X and one for that of W",
+            lambda n, d, hidden, layers, pieces: (
+                *gpt_costs(n, d, hidden, layers, pieces)[:2],
+                gpt_costs(n, d, hidden, layers, pieces)[2]
+                - gpt_costs(n, d, hidden, layers, pieces)[1],
+            ),
         ),
         Mistake(
             "training_is_forward",
@@ -166,46 +198,62 @@ QUESTION = Question(
 # ----------------------------------------------------------------------- specimens
 
 
-def held(d, layers, pieces):
-    """The numbers in a GPT's matrices."""
-    return d * (pieces + 12 * layers * d)
+def held(d, hidden, layers, pieces):
+    """The numbers in a model's matrices."""
+    return d * (2 * pieces + layers * (4 * d + 3 * hidden))
 
 
-def work(n, d, layers, pieces):
+def work(n, d, hidden, layers, pieces):
     """Its operations forward, and in training."""
-    block = layer_cost("attention, naive", n, d).flops + 16 * n * d * d
-    forward = layers * block + 2 * n * pieces * d
-    return forward, forward + 2 * forward
+    block = layer_cost("attention, naive", n, d).flops + 6 * n * d * hidden
+    blocks, output = layers * block, 2 * n * pieces * d
+    return blocks + output, 3 * (blocks + output) + blocks
 
 
-RIGHT = [lambda n, d, L, v: [held(d, L, v), *work(n, d, L, v)]]
+def costs(n, d, m, layers, v):
+    return held(d, m, layers, v), *work(n, d, m, layers, v)
+
+
+def product_by_product(n, d, m, layers, v):
+    """A list of all products, each with its three sizes."""
+    block = [(n, d, d)] * 4 + [(n, d, n), (n, n, d)] + [(n, d, m)] * 2 + [(n, m, d)]
+    blocks = layers * sum(2 * a * b * c for a, b, c in block)
+    ends = 2 * n * d * v
+    weights = layers * (4 * d * d + 3 * d * m) + 2 * v * d
+    return weights, blocks + ends, 4 * blocks + 3 * ends
+
+
+RIGHT = [
+    costs,
+    product_by_product,
+    lambda *sizes: torch.tensor(costs(*sizes)),
+    lambda *sizes: np.array(product_by_product(*sizes), float),
+]
 WRONG = [
-    ("untied", lambda n, d, L, v: (2 * v * d + 12 * L * d**2, *work(n, d, L, v))),
-    ("no_embedding", lambda n, d, L, v: (12 * L * d**2, *work(n, d, L, v))),
-    ("no_output_layer", lambda n, d, L, v: (held(d, L, v), *work(n, d, L, 0))),
-    ("embedding_multiplied", lambda n, d, L, v: (held(d, L, v), *work(n, d, L, 2 * v))),
     (
-        "no_scores",
-        lambda n, d, L, v: tuple(k * held(d, L, v) for k in (1, 2 * n, 6 * n)),
-    ),
-    ("one_block", lambda n, d, L, v: (held(d, 1, v), *work(n, d, 1, v))),
-    (
-        "only_multiplications",
-        lambda n, d, L, v: (held(d, L, v), *(w // 2 for w in work(n, d, L, v))),
+        "tied",
+        lambda n, d, m, L, v: (costs(n, d, m, L, v)[0] - v * d, *work(n, d, m, L, v)),
     ),
     (
-        "forward_and_as_much_back",
-        lambda n, d, L, v: (held(d, L, v), *(work(n, d, L, v)[0] * k for k in (1, 2))),
-    ),
-    (
-        "training_is_forward",
-        lambda n, d, L, v: (held(d, L, v), *[work(n, d, L, v)[0]] * 2),
-    ),
-    (
-        "one_matrix_of_two",
-        lambda n, d, L, v: (
-            held(d, L, v) - 4 * L * d**2,
-            *(w - k * 8 * n * L * d**2 for w, k in zip(work(n, d, L, v), (1, 3))),
+        "the_chapters",
+        lambda n, d, m, L, v: (
+            v * d + 12 * L * d**2,
+            2 * n * (12 * L * d**2 + v * d) + 4 * L * n**2 * d,
+            6 * n * (12 * L * d**2 + v * d) + 12 * L * n**2 * d,
         ),
     ),
+    (
+        "nothing_recomputed",
+        lambda *sizes: (*costs(*sizes)[:2], 3 * costs(*sizes)[1]),
+    ),
+    ("all_recomputed", lambda *sizes: (*costs(*sizes)[:2], 4 * costs(*sizes)[1])),
+    ("training_is_forward", lambda *sizes: (*costs(*sizes)[:2], costs(*sizes)[1])),
+    ("one_block", lambda n, d, m, L, v: costs(n, d, m, 1, v)),
+    ("hidden_is_4d", lambda n, d, m, L, v: costs(n, d, 4 * d, L, v)),
+    ("not_gated", lambda n, d, m, L, v: costs(n, d, 2 * m / 3, L, v)),
+    (
+        "only_multiplications",
+        lambda *sizes: (costs(*sizes)[0], *(x / 2 for x in costs(*sizes)[1:])),
+    ),
 ]
+PARTIAL = [(2, lambda *sizes: (*costs(*sizes)[:2], 3 * costs(*sizes)[1]))]
