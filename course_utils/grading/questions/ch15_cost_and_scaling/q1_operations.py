@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -50,9 +51,11 @@ def counted(
     return operations * attention, operations * gru
 
 
-def miscounted(**wrong: float) -> Callable[..., tuple[float, float]]:
+def miscounted(**wrong: Any) -> Callable[..., tuple[float, float]]:
     """The two counts with one thing counted otherwise."""
-    return lambda *sizes: counted(*sizes, **wrong)  # type: ignore[arg-type]
+    return lambda n, d, window, share, state: counted(
+        n, d, window, share, state, **wrong
+    )
 
 
 QUESTION = Question(
@@ -249,8 +252,8 @@ WRONG = [
             listed(n, d, w, s, m)[1],
         ),
     ),
-    ("four_gates", lambda *sizes: listed(*sizes, gates=4)),
-    ("no_proposal", lambda *sizes: listed(*sizes, gates=2)),
+    ("four_gates", lambda n, d, w, s, m: listed(n, d, w, s, m, gates=4)),
+    ("no_proposal", lambda n, d, w, s, m: listed(n, d, w, s, m, gates=2)),
     (
         "no_table",
         lambda n, d, w, s, m: (4 * n * d * (d + d // s), listed(n, d, w, s, m)[1]),

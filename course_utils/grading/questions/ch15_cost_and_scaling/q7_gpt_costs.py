@@ -50,7 +50,9 @@ def gpt_costs(
 
 def miscounted(**wrong: float) -> Callable[..., tuple[float, float, float]]:
     """The costs of a model with one thing counted otherwise."""
-    return lambda *sizes: gpt_costs(*sizes, **wrong)
+    return lambda n, d, hidden, layers, pieces: gpt_costs(
+        n, d, hidden, layers, pieces, **wrong
+    )
 
 
 QUESTION = Question(
