@@ -3,8 +3,9 @@
     python -m course_utils.training.distributed --steps 200 --out gpt.pt
     torchrun --nproc_per_node=2 -m course_utils.training.distributed --steps 200
 
-Every process holds the whole model and takes its share of the rows of each batch;
-`DistributedDataParallel` averages the gradients. The batch of a step is the same for
+Every process takes its share of the rows of each batch. It holds the whole model, and
+`DistributedDataParallel` averages the gradients; or, with --shard, its share of the
+model (see `sharding`), and --out is a folder. The batch of a step is the same for
 any number of processes, so a run may even go on with another number of them. On CPUs
 they talk by gloo, on GPUs by NCCL. `restored("gpt.pt")` gives the trained model back.
 Taught in chapter 15, which see.
@@ -35,7 +36,7 @@ from course_utils.data.texts import NAMES, load_text, split_documents
 from course_utils.models.transformer import GPT
 from course_utils.runtime import base_seed
 from course_utils.runtime import device as best_device
-from course_utils.training import checkpoints
+from course_utils.training import checkpoints, sharding
 from course_utils.training.history import History, require_finite
 from course_utils.training.loop import adamw, compute_gradients, lr_at, seed_dropout
 from course_utils.training.precision import (
@@ -181,7 +182,8 @@ def restored(path: str | Path) -> tuple[GPT, BytePairEncoder]:
     `generate(model, torch.tensor([encoder.encode("The ")]), 50)` of `decoding` goes on
     from a beginning, and `encoder.decode` makes it text.
     """
-    saved = checkpoints.read(Path(path))
+    sharded = sharding.read_about(path) if Path(path).is_dir() else None
+    saved = sharded[1] if sharded else checkpoints.read(Path(path))
     if "pieces" not in saved["settings"]:
         raise ValueError(
             f"the checkpoint {path} was not written by train_gpt, and does not say "
@@ -191,7 +193,8 @@ def restored(path: str | Path) -> tuple[GPT, BytePairEncoder]:
     text = corpus(o.pieces, getattr(o, "corpus", "help"))
     checkpoints.require_same_settings(Path(path), {"text": o.text}, text.sign())
     model = build(o, len(text.encoder))
-    model.load_state_dict(saved["model"])
+    weights = sharding.read_weights(path, model) if sharded else saved["model"]
+    model.load_state_dict(weights)
     return model.eval(), text.encoder
 
 
@@ -225,30 +228,37 @@ def run(o: argparse.Namespace, place: DistributedContext) -> History:
     """Train as the options say, from the start or from where the checkpoint ends."""
     require_equal_shares(o.batch, place.world)
     text = corpus(o.pieces, o.corpus)
-    torch.manual_seed(
-        derive_seed(o.seed, NOISE, 0)
-    )  # the same weights in every process
-    model = build(o, len(text.encoder)).to(place.device)
+    # the same weights in every process
+    torch.manual_seed(derive_seed(o.seed, NOISE, 0))
+    model = build(o, len(text.encoder))
+    n_parameters = sum(p.numel() for p in model.parameters())
+    if o.shard:
+        sharding.shard_model(model, place.device)
+    else:
+        model.to(place.device)
     optimiser = adamw(model, o.lr, o.weight_decay)
     precision = chosen_precision(o.precision, place.device)
     autocast, scaler = mixed_precision(precision, place.device)
+    if o.shard and scaler.is_enabled():
+        raise ValueError("fp16 is not for --shard; choose --precision bf16 or fp32.")
     history = History()
     state: dict[str, Any] = {"model": model, "optimiser": optimiser}
-    state |= {"scaler": scaler, "history": history}
+    state |= {"history": history} | ({} if o.shard else {"scaler": scaler})
+    store: Any = sharding if o.shard else checkpoints
     settings = {name: value for name, value in vars(o).items() if name not in FREE}
     settings |= {"COURSE_SEED": base_seed(), "precision": precision}  # never "auto"
     settings |= text.sign()
     if o.resume:
-        checkpoints.resume(o.out, settings, **state)
+        store.resume(o.out, settings, **state)
     require_same_start(len(history), place)
     parallel: nn.Module = model
-    if place.world > 1:
+    if place.world > 1 and not o.shard:
         one = [place.device] if place.device.type == "cuda" else None
         parallel = DistributedDataParallel(model, device_ids=one)
     forward = torch.compile(parallel) if o.compile else parallel
     start, stop = len(history), min(o.stop_after or o.steps, o.steps)
     place.say(
-        f"{sum(p.numel() for p in model.parameters()):,} parameters, {place.world} "
+        f"{n_parameters:,} parameters, {place.world} "
         f"process{'es' if place.world > 1 else ''} on {place.device.type}, "
         f"{o.batch // place.world} of {o.batch} rows each, {precision}; from step "
         f"{start}"
@@ -269,9 +279,10 @@ def run(o: argparse.Namespace, place: DistributedContext) -> History:
         value, norm = compute_gradients(
             forward, mine, next_token_loss, optimiser, scaler, autocast, o.clip
         )
+        norm = sharding.whole(norm)
         history.record(step, mean_over_processes(value, place), rate, norm)
-        if step == 0 and o.save_gradient and place.rank == 0:
-            save_gradient(model, o.save_gradient)
+        if step == 0 and o.save_gradient:
+            save_gradient(model, o.save_gradient, place)
         due = (step + 1) % o.every == 0 or step + 1 == stop
         if due:
             require_finite(history, model, FP16_PATIENCE if scaler.is_enabled() else 1)
@@ -283,16 +294,18 @@ def run(o: argparse.Namespace, place: DistributedContext) -> History:
             history.record_evaluation(step + 1, {"validation": held_out})
             learned = history["loss"][-1]
             place.say(f"step {step + 1}: loss {learned:.4f}, held out {held_out:.4f}")
-            if place.rank == 0:  # all hold the same state: one of them writes it
-                checkpoints.save(o.out, settings, **state)
+            if o.shard or place.rank == 0:  # each its share, or one the state of all
+                store.save(o.out, settings, **state)
     model.eval()
     return history
 
 
-def save_gradient(model: nn.Module, path: str | Path) -> None:
+def save_gradient(model: nn.Module, path: str, place: DistributedContext) -> None:
     """Write the gradient as it is now, by the parameters' names, for any device."""
     named = ((name, p.grad) for name, p in model.named_parameters())
-    torch.save({name: g.cpu() for name, g in named if g is not None}, path)
+    found = {name: sharding.whole(g).cpu() for name, g in named if g is not None}
+    if place.rank == 0:
+        torch.save(found, path)
 
 
 # ------------------------------------------------------------------------ the command
@@ -300,6 +313,7 @@ def save_gradient(model: nn.Module, path: str | Path) -> None:
 
 # May differ between a run and its continuation; the others decide the result.
 FREE = {"out", "resume", "stop_after", "save_gradient", "device", "compile", "every"}
+FREE.add("shard")
 
 
 def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -329,6 +343,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--device", help="cpu, cuda, mps; the best there is, if not given")
     add("--precision", default="auto", choices=("auto", *DTYPES))
     add("--compile", action="store_true", help="torch.compile; pays on a GPU")
+    add("--shard", action="store_true", help="split the model; --out is a folder")
     add("--save-gradient", help="a file for the gradient of the first step")
     o = parser.parse_args(arguments)
     least = dict.fromkeys(("batch", "length", "d_model", "heads", "layers"), 1)
