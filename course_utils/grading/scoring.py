@@ -266,7 +266,7 @@ def find_by_output(
     """Recognise a known mistake in each wrong output alone; two may come together."""
     found: dict[str, str] = {}
     bad = dict.fromkeys(x.output for x in wrong)
-    if len(question.outputs) == 1:
+    if len(question.outputs) == 1 or is_open(question):
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -318,6 +318,8 @@ def find_exchanged(
     question: Question, wrong: list[Wrong], right: list
 ) -> tuple[str, str] | None:
     """Recognise an output that is right in the place of another."""
+    if is_open(question):
+        return None
     for i in dict.fromkeys(x.output for x in wrong):
         mine = [x for x in wrong if x.output == i and is_telling(x.got)]
         for j, output in enumerate(question.outputs):
@@ -371,6 +373,8 @@ def find_unused(
 
 def find_departure(question: Question, seed: int | str, records: list[Record]) -> str:
     """Say where a traced answer leaves the solution's path, if no case objects."""
+    if is_open(question):  # there are other paths
+        return ""
     cases, right = expectations(question, seed)
     records = [fit(question, *pair) for pair in zip(records, right)]
     wrong = wrong_outputs(question, cases, right, records)

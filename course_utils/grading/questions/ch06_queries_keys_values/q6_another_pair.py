@@ -84,6 +84,17 @@ def mixed_by(relation: Any) -> Any:
     )
 
 
+def stretches(mix: np.ndarray) -> np.ndarray:
+    """The singular values of a mixing matrix."""
+    return np.asarray(np.linalg.svd(mix, compute_uv=False))
+
+
+def turned(q: np.ndarray, k: np.ndarray) -> bool:
+    """The keys are stretched as they should be, in other directions."""
+    due = stretches(np.linalg.inv(q))
+    return np.allclose(stretches(k), due, atol=1e-2 * float(due[0]))
+
+
 QUESTION = Question(
     id="06.6",
     title="Another pair with the same scores",
@@ -192,6 +203,16 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "keys_turned",
+            "what was taken out of W_Q comes back in W_K with the right sizes, in the "
+            "wrong directions: some matrix is transposed, or on the wrong side",
+            lambda w_q, w_k: (
+                by_svd(w_q, w_k)[0],
+                w_k @ torch.linalg.svd(w_q)[2] * torch.linalg.svdvals(w_q),
+            ),
+            mixed_by(turned),
+        ),
+        Mistake(
             "unit_columns",
             "the columns have length one, but they are not at right angles to each "
             "other: dividing each by its length is not enough",
@@ -219,6 +240,13 @@ QUESTION = Question(
                 both_differ(args, value) and not made_from(args, value)[0]
             ),
         ),
+        Mistake(
+            "does_not_cancel",
+            "your pair is W_Q M and W_K N, but M Nᵀ is not the identity, so the "
+            "scores have changed: work out which N cancels your M",
+            lambda w_q, w_k: (torch.linalg.qr(w_q)[0], w_k * w_q.norm(dim=0)),
+            mixed_by(lambda q, k: True),
+        ),
     ),
 )
 
@@ -234,6 +262,11 @@ def turn(n):
 def by_svd(w_q, w_k):
     u, s, vh = torch.linalg.svd(w_q, full_matrices=False)
     return u, w_k @ vh.T * s
+
+
+def svd_in_another_order(w_q, w_k, put_back):
+    u, s, vh = torch.linalg.svd(w_q, full_matrices=False)
+    return u, put_back(w_k, s, vh)
 
 
 def by_gram(w_q, w_k):
@@ -272,6 +305,15 @@ WRONG = [
             w_k @ turn(w_q.shape[1]),
         ),
     ),
+    (
+        "keys_turned",
+        lambda q, k: svd_in_another_order(q, k, lambda k, s, v: k * s @ v.T),
+    ),
+    (
+        "keys_turned",
+        lambda q, k: svd_in_another_order(q, k, lambda k, s, v: k @ v.T * s @ v),
+    ),
+    ("does_not_cancel", lambda q, k: (torch.linalg.qr(q)[0], 3 * k @ q.T @ q)),
     ("unit_columns", lambda q, k: (F.normalize(q, dim=0), k * q.pow(2).sum(0).sqrt())),
     ("not_from_the_right", lambda w_q, w_k: (w_q + 1, w_k - 1)),
 ]

@@ -40,6 +40,12 @@ def as_they_are(scores: Tensor, scaled: bool = True) -> Pair:
     return scale * scores, torch.eye(n_keys)
 
 
+def scaled_by(scores: Tensor, factor: Callable[[int], float]) -> Pair:
+    """The right pair, but for a factor that depends on the width."""
+    queries, keys = factored(centred(scores), scaled=False)
+    return factor(queries.shape[1]) * queries, keys
+
+
 def sizes_lost(scores: Tensor) -> Pair:
     queries, keys = factored(centred(scores))
     return F.normalize(queries, dim=0) * math.sqrt(queries.shape[1]), keys
@@ -141,10 +147,7 @@ QUESTION = Question(
             "q·k is the score itself: the layer divides by the root of d_k, and you "
             "choose d_k, so your queries have to make up for it",
             lambda scores: factored(centred(scores), scaled=False),
-            lambda args, value: (
-                same_weights(args, value, scaled=False)
-                and not same_weights(args, value)
-            ),
+            lambda args, value: same_weights(args, value, scaled=False),
         ),
         Mistake(
             "one_column_a_key",
@@ -193,6 +196,13 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "scaled_otherwise",
+            "your products are the scores, but for a factor: the layer divides once by "
+            "the root of *your* d_k, so q·k has to be the score times that root",
+            lambda scores: scaled_by(scores, lambda d_k: d_k),
+            lambda args, value: fits(args, value) and proportional(args, value),
+        ),
+        Mistake(
             "sizes_lost",
             "the directions of queries and keys are right, their sizes are not: each "
             "singular value must enter the product once, neither twice nor not at all",
@@ -212,11 +222,20 @@ def products(value: Any) -> np.ndarray:
     return np.asarray(queries @ keys.T / math.sqrt(queries.shape[1]))
 
 
+def proportional(args: Args, value: Any) -> bool:
+    """The products are the scores times a positive number, as the softmax sees both."""
+    made, due = centred_array(products(value)), centred_array(args[0])
+    factor = float((made * due).sum() / (due * due).sum())
+    return factor > 0 and np.allclose(
+        made, factor * due, atol=1e-3 * factor * float(np.abs(due).max())
+    )
+
+
 def spans_alike(args: Args, value: Any) -> bool:
     """The products have the table's rows and columns, in other proportions."""
-    if same_weights(args, value):
-        return False
     made, due = centred_array(products(value)), centred_array(args[0])
+    if same_weights(args, value):
+        return rank_of(due) == 1  # where a factor may be one
     stacked = (np.hstack([made, due]), np.vstack([made, due]))
     least = rank_of(due)
     return rank_of(made) == least and all(rank_of(x) == least for x in stacked)
@@ -253,6 +272,14 @@ def plain_svd(scores):
     return u[:, :rank] @ torch.diag(s[:rank]), v[:, :rank] * rank**0.5
 
 
+def halved(scores, factor):
+    """Each of the two takes the root of the singular values."""
+    u, s, vh = torch.linalg.svd(scores - scores.mean(1, keepdim=True))
+    d_k = int((s > 1e-4).sum())
+    root = s[:d_k].sqrt()
+    return u[:, :d_k] * root * factor(d_k), vh[:d_k].T * root
+
+
 RIGHT = [by_numpy, by_pivots]
 WRONG = [
     ("do_not_fit", lambda scores: (scores, scores)),
@@ -261,6 +288,10 @@ WRONG = [
     ("not_scaled", lambda scores: (scores, torch.eye(scores.shape[1]))),
     ("one_column_a_key", lambda s: (torch.eye(len(s)) * len(s) ** 0.5, s.T)),
     ("one_column_a_key", lambda s: (s * s.shape[1] ** 0.5, torch.eye(s.shape[1]))),
+    ("not_scaled", lambda s: halved(s, lambda d_k: 1.0)),
+    ("scaled_otherwise", lambda s: halved(s, lambda d_k: d_k)),
+    ("scaled_otherwise", lambda s: halved(s, lambda d_k: 1 / d_k**0.5)),
+    ("scaled_otherwise", lambda s: halved(s, lambda d_k: s.shape[1] ** 0.5)),
     ("weights_factored", lambda s: as_they_are(torch.softmax(s, dim=-1))),
 ]
 PARTIAL = [(1, as_they_are), (2, factored)]
