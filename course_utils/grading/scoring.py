@@ -12,6 +12,7 @@ import time
 import warnings
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -314,6 +315,34 @@ def find_mutant(
     return None
 
 
+def find_order(
+    question: Question, cases: list[Case], right: list, records: list
+) -> tuple[str, str] | None:
+    """Recognise results that are right, in another order."""
+    count = len(question.outputs)
+    if not 1 < count <= 3 or not all(
+        isinstance(record.value, list) and len(record.value) == count
+        for record in records
+    ):
+        return None
+    for order in list(permutations(range(count)))[1:]:
+        turned = [
+            fit(
+                question,
+                dataclasses.replace(record, value=[record.value[i] for i in order]),
+                expected,
+            )
+            for record, expected in zip(records, right)
+        ]
+        if all(
+            part_is_right(question, part, cases, right, turned, True, True)
+            for part in question.parts
+        ):
+            names = ", ".join(f"`{output.name}`" for output in question.outputs)
+            return "order", f"the results are right, in the wrong order: return {names}"
+    return None
+
+
 def find_exchanged(
     question: Question, wrong: list[Wrong], right: list
 ) -> tuple[str, str] | None:
@@ -460,7 +489,9 @@ def diagnose(
         for part in lost
     ):
         return "mutated", f"the result is right, but {harm}"
-    found = find_equal(question, cases, right, records)
+    found = find_equal(question, cases, right, records) or find_order(
+        question, cases, right, records
+    )
     if found:
         return found
     only = (

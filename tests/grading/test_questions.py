@@ -25,7 +25,7 @@ ROOT = Path(__file__).parents[2]
 SEEDS = (PUBLIC_SEED, 0, 1, "a secret of the instructor")
 FILES = {file.QUESTION.id: file for name in EXERCISES for file in load_files(name)}
 LEAST_MISTAKES, LEAST_RIGHT, LEAST_WRONG = 4, 1, 3
-GENERAL = {"loop", "mutated", "library"}  # recognised in every question
+GENERAL = {"loop", "mutated", "library", "order"}  # recognised in every question
 LISTS_THE_WORDS = "not_all_or_other_words"  # its hint names all possible answers
 
 every_question = pytest.mark.parametrize(

@@ -61,11 +61,26 @@ def experiment(
         near = any(is_near(value[1], number, tolerance) for _, number in rows)
         return near and not is_near(value[1], due(value), tolerance)
 
+    def rounded(args: Args, value: Any) -> bool:
+        kept = [round(due(value), digits) for digits in range(4)]
+        return float(value[1]) in kept and not number_is_right(args, value)
+
     def answer(number: float, letter: str = reason) -> Callable[[], Any]:
         return lambda: ("Ada", number, letter)
 
     own = rows[index_of("Ada", len(rows))][1]
     other = next(x for _, x in rows if not is_near(x, own, 2 * tolerance))
+    too_short = [
+        Mistake(
+            "rounded",
+            "this is your run's number with some digits cut off: return it as the "
+            "function gave it",
+            answer(round(own, digits)),
+            rounded,
+        )
+        for digits in range(4)
+        if not any(is_near(round(own, digits), x, tolerance) for _, x in rows)
+    ]
     return Question(
         id=id,
         title=title,
@@ -106,6 +121,7 @@ def experiment(
                     and not number_is_right(args, value)
                 ),
             ),
+            *too_short[:1],
             Mistake(
                 "not_this_run",
                 "the run gives another number: call the function as it is given, with "

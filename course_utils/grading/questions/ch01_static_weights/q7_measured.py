@@ -47,7 +47,7 @@ QUESTION = experiment(
     title="An experiment: how much weight training gives",
     minutes=12,
     rows=NUMBERS,
-    tolerance=0.03,
+    tolerance=0.002,
     reason="b",
     other_reasons={
         "a": "a softmax gives any share below 1 that one likes: what would have to "

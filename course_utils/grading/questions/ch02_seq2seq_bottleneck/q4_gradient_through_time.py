@@ -115,6 +115,96 @@ QUESTION = Question(
             "the last state is reached from each state by the steps *after* it",
             lambda w, h: (w * (1 - h**2)).cumprod(dim=0),
         ),
+        Mistake(
+            "slope_of_the_size",
+            "the slope is taken as 1 − |h|: near 0 tanh is steeper than that; write "
+            "its derivative by tanh itself",
+            lambda w, h: by_factors(w * (1 - h[1:].abs())),
+        ),
+        Mistake(
+            "slope_too_large",
+            "the slope is 1 plus a square, more than 1: tanh is never steeper than a "
+            "line of slope 1; check the sign in its derivative",
+            lambda w, h: by_factors(w * (1 + h[1:] ** 2)),
+        ),
+        Mistake(
+            "state_for_slope",
+            "the states stand where slopes belong: a state is a value of tanh, its "
+            "slope there is made of it",
+            lambda w, h: by_factors(w * h[1:]),
+        ),
+        Mistake(
+            "one_slope_for_all",
+            "all steps have the slope of one state, raised to a power: every step has "
+            "a slope of its own",
+            lambda w, h: (w * (1 - h**2)) ** torch.arange(len(h)).flip(0),
+        ),
+        Mistake(
+            "last_slope_for_all",
+            "all steps have the slope of the last state, raised to a power: every step "
+            "has a slope of its own",
+            lambda w, h: (w * (1 - h[-1] ** 2)) ** torch.arange(len(h)).flip(0),
+        ),
+        Mistake(
+            "one_slope_of_many",
+            "each entry has one slope and a power of the weight: every step on the way "
+            "multiplies by its own slope as well",
+            lambda w, h: w ** torch.arange(len(h)).flip(0) * (1 - h**2),
+        ),
+        Mistake(
+            "weight_once",
+            "the slopes are multiplied, the weight enters once: every step multiplies "
+            "by it again",
+            lambda w, h: torch.cat(
+                [w * by_factors(1 - h[1:] ** 2)[:-1], torch.ones(1)]
+            ),
+        ),
+        Mistake(
+            "sign_of_the_weight",
+            "the sign of the weight is lost: a negative weight turns the gradient "
+            "round in every step",
+            lambda w, h: by_factors(abs(w) * (1 - h[1:] ** 2)),
+        ),
+        Mistake(
+            "last_step_missing",
+            "the last step is left out of every product: h_n is made by a step too, "
+            "with a slope of its own",
+            lambda w, h: torch.cat([by_factors(w * (1 - h[1:-1] ** 2)), torch.ones(1)]),
+        ),
+        Mistake(
+            "first_step_missing",
+            "the first step of every product is missing: from h_t on, the next step "
+            "already has a factor",
+            lambda w, h: torch.cat([by_factors(w * (1 - h[2:] ** 2)), torch.ones(1)]),
+        ),
+        Mistake(
+            "added_up",
+            "the factors are added up: steps that follow each other multiply (the "
+            "chain rule)",
+            lambda w, h: torch.cat(
+                [(w * (1 - h[1:] ** 2)).flip(0).cumsum(0).flip(0), torch.ones(1)]
+            ),
+        ),
+        Mistake(
+            "products_from_the_start",
+            "the products run from the first step on, with the 1 at the end: the last "
+            "state is reached from h_t by the steps *after* t",
+            lambda w, h: torch.cat([(w * (1 - h[1:] ** 2)).cumprod(0), torch.ones(1)]),
+        ),
+        Mistake(
+            "not_turned_back",
+            "the products are made from the back and stay in that order: entry t "
+            "belongs to state t, so turn them round again",
+            lambda w, h: torch.cat(
+                [(w * (1 - h[1:] ** 2)).flip(0).cumprod(0), torch.ones(1)]
+            ),
+        ),
+        Mistake(
+            "one_at_the_front",
+            "the 1 stands at the front: it is the last state that moves with itself "
+            "one to one",
+            lambda w, h: by_factors(w * (1 - h[1:] ** 2)).roll(1),
+        ),
     ),
 )
 
@@ -152,6 +242,9 @@ WRONG = [
     ("tanh_forgotten", products(lambda w, before, after: w)),
     ("weight_forgotten", products(lambda w, before, after: 1 - after**2)),
     ("slope_not_squared", products(lambda w, before, after: w * (1 - after))),
+    ("slope_of_the_size", products(lambda w, before, after: w * (1 - abs(after)))),
+    ("sign_of_the_weight", products(lambda w, b, after: abs(w) * (1 - after**2))),
+    ("state_for_slope", products(lambda w, before, after: w * after)),
     ("slope_at_the_start", products(lambda w, b, after: w * (1 - b**2))),
 ]
 NOT_IN_HINTS = {"1 - h"}

@@ -13,14 +13,20 @@ def exact_by_length(
     return shares([h == r for h, r in zip(hypotheses, references)], lengths, buckets)
 
 
-def shares(right: list, lengths: list, buckets: list, last: int = 1) -> list[float]:
+def shares(
+    right: list, lengths: list, buckets: list, last: int = 1, first: int = 0
+) -> list[float]:
     """Average what is right in each bucket that has a sentence."""
     found = []
     for low, high in buckets:
-        rows = [r for r, n in zip(right, lengths) if low <= n < high + last]
+        rows = [r for r, n in zip(right, lengths) if low + first <= n < high + last]
         if rows:
             found.append(sum(rows) / len(rows))
     return found
+
+
+def equal(hypotheses: list, references: list) -> list[bool]:
+    return [h == r for h, r in zip(hypotheses, references)]
 
 
 WORDS = ("le", "chat", "noir", "dort", "ne", "pas", "la", "reine", "chante", ".")
@@ -29,7 +35,7 @@ WORDS = ("le", "chat", "noir", "dort", "ne", "pas", "la", "reine", "chante", "."
 def draw_translations(rng: np.random.Generator, with_gap: bool) -> list[Args]:
     """Draw references, and hypotheses that fail in each of the ways there are.
 
-    The middle bucket, where there is a gap, has no sentence.
+    The middle bucket, where there is a gap, has no sentence, and the first no success.
     """
     buckets = [[4, 6], [7, 9], [10, 13]]
     lengths = [4, 5, 6, 6, 6, 10, 11, 12, 13, 13, 13]
@@ -42,6 +48,8 @@ def draw_translations(rng: np.random.Generator, with_gap: bool) -> list[Args]:
         reference[:2] = ["le", "chat"]
         said = list(reference)
         way = i % 5
+        if with_gap and lengths[i] < 7:  # a bucket in which all fail
+            way = 1 + i % 3
         if way == 1:
             said = said[:-1]
         elif way == 2:
@@ -190,6 +198,68 @@ QUESTION = Question(
             "to the last word or not at all",
             pooled_tokens,
         ),
+        Mistake(
+            "start_excluded",
+            "the lower end of a bucket is left out: both ends belong to it",
+            lambda h, r, n, b: shares(equal(h, r), n, b, first=1),
+        ),
+        Mistake(
+            "ends_excluded",
+            "both ends of a bucket are left out: both belong to it",
+            lambda h, r, n, b: shares(equal(h, r), n, b, last=0, first=1),
+        ),
+        Mistake(
+            "lengths_compared",
+            "it is only compared whether hypothesis and reference are equally long: "
+            "compare the words",
+            lambda h, r, n, b: shares([len(x) == len(y) for x, y in zip(h, r)], n, b),
+        ),
+        Mistake(
+            "first_words",
+            "only the first words are compared: a translation is right to the last one",
+            lambda h, r, n, b: shares([x[0] == y[0] for x, y in zip(h, r)], n, b),
+        ),
+        Mistake(
+            "failures",
+            "this is the share of wrong translations: asked for is that of the right "
+            "ones",
+            lambda h, r, n, b: shares([x != y for x, y in zip(h, r)], n, b),
+        ),
+        Mistake(
+            "share_of_the_right",
+            "each bucket's right sentences are divided by the number of all right "
+            "sentences; a share is of the bucket's own",
+            lambda h, r, n, b: [x / sum(equal(h, r)) for x in counts(h, r, n, b)],
+        ),
+        Mistake(
+            "whole_numbers",
+            "the division gives whole numbers (`//` or `int`), so that nearly every "
+            "share is 0",
+            lambda h, r, n, b: [int(x) for x in exact_by_length(h, r, n, b)],
+        ),
+        Mistake(
+            "from_the_shortest",
+            "every bucket begins at the shortest sentence: its lower end is not used",
+            lambda h, r, n, b: [
+                x
+                for low, high in b
+                if any(low <= y <= high for y in n)
+                for x in shares(equal(h, r), n, [(0, high)])
+            ],
+        ),
+        Mistake(
+            "failures_left_out",
+            "a bucket whose sentences all failed is left out: its share is 0; only a "
+            "bucket without any sentence has none",
+            lambda h, r, n, b: [x for x in exact_by_length(h, r, n, b) if x],
+        ),
+        Mistake(
+            "named",
+            "each share comes with its bucket: return the shares alone, in order",
+            lambda h, r, n, b: [
+                (bucket, x) for bucket in b for x in shares(equal(h, r), n, [bucket])
+            ],
+        ),
     ),
     packaged=("by_length",),
 )
@@ -214,10 +284,31 @@ def starts_alike(hypothesis, reference):
     return reference[: len(hypothesis)] == hypothesis
 
 
+def cumulative(hypotheses, references, lengths, buckets):
+    found = []
+    for low, high in buckets:
+        rows = [i for i, n in enumerate(lengths) if n <= high]
+        right = sum(hypotheses[i] == references[i] for i in rows)
+        if any(n >= low for n in lengths if n <= high):
+            found.append(right / len(rows))
+    return found
+
+
 RIGHT = [by_bucket(list.__eq__)]
 WRONG = [
     ("beginning_only", by_bucket(starts_alike)),
     ("end_excluded", by_bucket(list.__eq__, lambda lo, n, hi: n in range(lo, hi))),
     ("order_ignored", by_bucket(lambda h, r: sorted(r) == sorted(h))),
+]
+WRONG += [
+    (
+        "start_excluded",
+        by_bucket(list.__eq__, lambda lo, n, hi: n in range(lo + 1, hi + 1)),
+    ),
+    ("from_the_shortest", cumulative),
+    ("lengths_compared", by_bucket(lambda h, r: len(h) - len(r) == 0)),
+    ("failures", by_bucket(list.__ne__)),
+    ("whole_numbers", lambda *given: [x // 1 for x in by_bucket(list.__eq__)(*given)]),
+    ("failures_left_out", lambda *given: [*filter(None, exact_by_length(*given))]),
 ]
 NOT_IN_HINTS = {"== r"}

@@ -152,6 +152,34 @@ QUESTION = Question(
             where_there_is_one(lambda args, value: gap(args, value) < 1e-5),
         ),
         Mistake(
+            "too_near",
+            "these differ from the given weights by less than 0.001: go further along "
+            "your direction",
+            lambda w, h: (w + 1e-4 * (other_weights(w, h)[0] - w), many(h)),
+            where_there_is_one(lambda args, value: gap(args, value) < 1e-3),
+        ),
+        Mistake(
+            "direction_alone",
+            "this is a direction in which the weights may change, not the weights: go "
+            "a step along it from those given",
+            lambda w, h: (
+                free_directions(h)[0].float() if many(h) else w,
+                many(h),
+            ),
+            where_there_is_one(
+                lambda args, value: (
+                    abs(np.sum(value[0])) < 1e-4
+                    and np.abs(value[0] @ args[1]).max() < 1e-3
+                )
+            ),
+        ),
+        Mistake(
+            "exchanged",
+            "True and False are exchanged: True says that there are other weights",
+            lambda w, h: (other_weights(w, h)[0], not many(h)),
+            lambda args, value: value[1] is not exists(args),
+        ),
+        Mistake(
             "negative",
             "some weights are negative: attention gives none such; go less far along "
             "your direction, until the first weight is zero",
@@ -188,6 +216,22 @@ QUESTION = Question(
                 lambda args, value: (
                     is_distribution(value)
                     and gap(args, value) > 1e-4
+                    and not same_context(args, value)
+                )
+            ),
+        ),
+        Mistake(
+            "cut_afterwards",
+            "these don't sum to one, and the context is another one: cutting off "
+            "(`clamp`) or turning round (`abs`) what went below zero spoils both",
+            lambda w, h: (
+                (w + free_directions(h)[0]).clamp(min=0).float() if many(h) else w,
+                many(h),
+            ),
+            where_there_is_one(
+                lambda args, value: (
+                    np.min(value[0]) >= 0
+                    and not is_distribution(value)
                     and not same_context(args, value)
                 )
             ),
@@ -265,11 +309,24 @@ def by_rank(weights, states):
     return (weights + step * direction).tolist(), torch.tensor(True)
 
 
+def folded(weights, states):
+    """A step that is too long, and its negative weights turned round."""
+    other, found = by_pairs(weights, states)
+    return (weights + 5 * (torch.as_tensor(other) - weights)).abs(), found
+
+
 RIGHT = [by_pairs, by_rank]
 WRONG = [
     ("never", lambda w, h: (w, False)),
     ("context_moved", lambda w, h: (torch.full_like(w, 1 / len(w)), by_rank(w, h)[1])),
     ("context_moved", lambda w, h: (w.flip(0), by_rank(w, h)[1])),
+    ("exchanged", lambda w, h: (by_pairs(w, h)[0], not by_pairs(w, h)[1])),
+    (
+        "direction_alone",
+        lambda w, h: (torch.as_tensor(by_pairs(w, h)[0]) - w, by_pairs(w, h)[1]),
+    ),
+    ("cut_afterwards", lambda w, h: folded(w, h)),
+    ("order", lambda w, h: by_pairs(w, h)[::-1]),
     ("counts_only", lambda w, h: (by_pairs(w, h)[0], h.shape[0] - 1 > h.shape[1])),
 ]
 PARTIAL = [(1, lambda w, h: (w, False)), (3, lambda w, h: (by_pairs(w, h)[0], True))]
