@@ -27,33 +27,56 @@ def mixed_by(weights: Tensor, x: Tensor) -> Pair:
     return weights @ x, weights
 
 
+def itself(x: Tensor) -> Tensor:
+    """Where a token meets itself: (token, token)."""
+    return torch.eye(x.shape[-2], dtype=torch.bool)
+
+
+def hidden(x: Tensor, scale: float = 1.0, score: float = -math.inf) -> Tensor:
+    """The scores, with another one on the diagonal."""
+    return (scale * products(x)).masked_fill(itself(x), score)
+
+
 def basic_self_attention(x: Tensor) -> Pair:
+    scores = (x @ x.transpose(-2, -1)).masked_fill(itself(x), -math.inf)
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ x, weights
+
+
+def with_itself(x: Tensor) -> Pair:
     return mixed_by(torch.softmax(products(x), dim=-1), x)
 
 
-def without_itself(x: Tensor) -> Pair:
-    itself = torch.eye(x.shape[-2], dtype=torch.bool)
-    scores = products(x).masked_fill(itself, -math.inf)
-    return mixed_by(torch.softmax(scores, dim=-1), x)
+def removed_afterwards(x: Tensor) -> Pair:
+    return mixed_by(torch.softmax(products(x), dim=-1) * ~itself(x), x)
+
+
+def removed_from_the_scores(x: Tensor) -> Pair:
+    scores = products(x) * ~itself(x)
+    return mixed_by(scores, x)
+
+
+def not_divided(x: Tensor) -> Pair:
+    return mixed_by(hidden(x).exp(), x)
 
 
 def one_for_all(x: Tensor) -> Pair:
-    scores = products(x)
+    scores = hidden(x)
     weights = torch.softmax(scores.flatten(-2), dim=-1).reshape(scores.shape)
     return mixed_by(weights, x)
 
 
 QUESTION = Question(
     id="05.1",
-    title="Self-attention with nothing learned",
+    title="Self-attention that looks away from itself",
     answer="basic_self_attention",
     arguments=("x",),
     outputs=(Output("mixed", "token d_model"), Output("weights", "token token")),
     reference=basic_self_attention,
     primitives=True,
     difficulty="easy",
-    minutes=5,
-    next_step="write the body of `basic_self_attention`: scores, softmax, average.",
+    minutes=6,
+    next_step="scores first; hide what a token thinks of itself; softmax, average.",
     parts=(
         Part("weights", 1, lambda rng: [draw_tokens(rng)] * 2, view=second),
         Part("mixed tokens", 1, lambda rng: [draw_tokens(rng)] * 2, view=first),
@@ -76,28 +99,48 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "with_itself",
+            "this is the chapter's self-attention, in which a token sees itself too: "
+            "here its own weight is 0, and the others share all of it",
+            with_itself,
+        ),
+        Mistake(
+            "removed_afterwards",
+            "a token's own weight is set to 0 after the softmax: its share is lost, "
+            "and the rows no longer sum to one",
+            removed_afterwards,
+        ),
+        Mistake(
+            "score_of_zero",
+            "a token's score with itself is set to 0, but e⁰ is 1, a share like any "
+            "other: which score has an exponential of zero?",
+            lambda x: mixed_by(torch.softmax(hidden(x, score=0.0), dim=-1), x),
+        ),
+        Mistake(
+            "others_hidden",
+            "the mask is the wrong way round: all but the token itself are hidden, so "
+            "every token sees itself alone",
+            lambda x: mixed_by(
+                torch.softmax(products(x).masked_fill(~itself(x), -math.inf), -1), x
+            ),
+        ),
+        Mistake(
             "softmax_over_the_askers",
-            "the columns sum to one, the rows do not: each token that asks has one "
-            "unit of attention to spend, so the softmax runs along its row",
-            lambda x: mixed_by(torch.softmax(products(x), dim=-2), x),
+            "the columns sum to one, the rows do not: each query has one unit of "
+            "attention to spend, so the softmax runs along its row",
+            lambda x: mixed_by(torch.softmax(hidden(x), dim=-2), x),
         ),
         Mistake(
             "sum_of_scores",
             "the scores themselves are used as weights: they can be negative, and "
             "their sum is anything; an average needs positive weights that sum to one",
-            lambda x: mixed_by(products(x), x),
+            removed_from_the_scores,
         ),
         Mistake(
             "not_divided",
             "the weights are positive and do not sum to one: after the exponential "
             "each row is divided by its own sum",
-            lambda x: mixed_by(products(x).exp(), x),
-        ),
-        Mistake(
-            "no_exponential",
-            "the scores are divided by their sum as they are: some are negative, and "
-            "their sum may be near 0; take the exponential first",
-            lambda x: mixed_by(products(x) / products(x).sum(-1, keepdim=True), x),
+            not_divided,
         ),
         Mistake(
             "weights_turned",
@@ -110,14 +153,8 @@ QUESTION = Question(
             "the scores are scaled by the root of the width: a good idea, but one of "
             "the next chapter; here they are plain dot products",
             lambda x: mixed_by(
-                torch.softmax(products(x) / math.sqrt(x.shape[-1]), dim=-1), x
+                torch.softmax(hidden(x, scale=x.shape[-1] ** -0.5), dim=-1), x
             ),
-        ),
-        Mistake(
-            "without_itself",
-            "no token looks at itself: the sum over j runs over all tokens, the one "
-            "that asks included",
-            without_itself,
         ),
         Mistake(
             "one_softmax_for_all",
@@ -125,23 +162,39 @@ QUESTION = Question(
             one_for_all,
         ),
         Mistake(
+            "future_hidden",
+            "a triangle is hidden, the later tokens or the earlier ones: only a "
+            "token's own score goes, the diagonal",
+            lambda x: mixed_by(
+                torch.softmax(
+                    products(x).masked_fill(
+                        torch.ones_like(products(x)).triu(1).bool(), -math.inf
+                    ),
+                    -1,
+                ),
+                x,
+            ),
+        ),
+        Mistake(
             "features_compared",
             "the table compares features with features (XᵀX): a score compares two "
             "tokens, which are the rows of X",
-            lambda x: mixed_by(torch.softmax(x.transpose(-2, -1) @ x, dim=-1), x),
+            lambda x: mixed_by(torch.softmax(hidden(x.transpose(-2, -1)), dim=-1), x),
         ),
         Mistake(
             "axis_from_the_left",
             "the axis of the softmax is counted from the left: with a batch in front "
             "it is no longer the one meant; count from the end",
-            lambda x: mixed_by(torch.softmax(products(x), dim=1), x),
+            lambda x: mixed_by(torch.softmax(hidden(x), dim=1), x),
         ),
         Mistake(
             "first_axis",
-            "the softmax runs down the columns, over the tokens that ask: each of them "
-            "has one unit to spend, along its row; and `.T` turns a batch inside out, "
+            "the softmax runs down the columns, over the queries: each of them has one "
+            "unit to spend, along its row; and `.T` turns a batch inside out, "
             "`.transpose(-2, -1)` does not",
-            lambda x: mixed_by(torch.softmax(x @ x.T, dim=0), x),
+            lambda x: mixed_by(
+                torch.softmax((x @ x.T).masked_fill(itself(x), -math.inf), dim=0), x
+            ),
         ),
     ),
     packaged=("basic_self_attention",),
@@ -152,6 +205,7 @@ QUESTION = Question(
 
 
 def by_einsum(x):
+    """The plain self-attention of the chapter, in other words."""
     scores = torch.einsum("...id,...jd->...ij", x, x)
     powers = (scores - scores.amax(-1, keepdim=True)).exp()
     weights = powers / powers.sum(-1, keepdim=True)
@@ -162,17 +216,44 @@ def by_weights(weights, x):
     return torch.matmul(weights, x), weights
 
 
-RIGHT = [by_einsum]
+def others(x):
+    """1 for every pair of two different tokens."""
+    return 1 - torch.eye(x.shape[-2])
+
+
+def by_powers(x):
+    powers = torch.exp(x @ x.mT) * others(x)
+    weights = powers / powers.sum(-1, keepdim=True)
+    return torch.einsum("...ij,...jd->...id", weights, x), weights
+
+
+def shared_again(x):
+    """The chapter's weights, the diagonal taken out and shared again; in double."""
+    weights = by_einsum(x.double())[1] * others(x)
+    return by_weights(weights / weights.sum(-1, keepdim=True), x.double())
+
+
+def added(x):
+    far = torch.zeros(x.shape[-2], x.shape[-2]).fill_diagonal_(-math.inf)
+    return by_weights((x @ x.transpose(-1, -2) + far).softmax(-1), x)
+
+
+def where(x):
+    own = torch.arange(x.shape[-2])
+    scores = torch.where(own[:, None] == own, torch.tensor(-1e9), x @ x.mT)
+    return list(by_weights(scores.softmax(-1), x))
+
+
+RIGHT = [by_powers, shared_again, added, where]
 WRONG = [
-    ("softmax_over_the_askers", lambda x: by_weights(by_einsum(x)[1].mT, x)),
-    ("sum_of_scores", lambda x: ((x @ x.mT) @ x, x @ x.mT)),
-    (
-        "scaled",
-        lambda x: by_weights(torch.softmax(x @ x.mT * x.shape[-1] ** -0.5, -1), x),
-    ),
-    ("weights_turned", lambda x: (by_einsum(x)[1].mT @ x, by_einsum(x)[1])),
-    (
-        "no_exponential",
-        lambda x: by_weights(x @ x.mT / (x @ x.mT).sum(-1, keepdim=True), x),
-    ),
+    ("with_itself", by_einsum),
+    ("with_itself", lambda x: by_weights((x @ x.mT).softmax(dim=-1), x)),
+    ("removed_afterwards", lambda x: by_weights(by_einsum(x)[1] * others(x), x)),
+    ("score_of_zero", lambda x: by_weights((x @ x.mT * others(x)).softmax(-1), x)),
+    ("softmax_over_the_askers", lambda x: by_weights(by_powers(x)[1].mT, x)),
+    ("sum_of_scores", lambda x: by_weights((x @ x.mT) * others(x), x)),
+    ("not_divided", lambda x: by_weights((x @ x.mT).exp() * others(x), x)),
+    ("scaled", lambda x: by_weights(by_powers(x * x.shape[-1] ** -0.25)[1], x)),
+    ("weights_turned", lambda x: (by_powers(x)[1].mT @ x, by_powers(x)[1])),
+    ("order", lambda x: by_powers(x)[::-1]),
 ]

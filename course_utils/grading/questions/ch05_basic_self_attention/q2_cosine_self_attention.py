@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
-from torch.nn import functional as F
 
 from course_utils.grading.questions.draw import first, second
-from course_utils.grading.questions.model import Mistake, Output, Part, Question
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 from .q1_basic_self_attention import (
     Pair,
-    basic_self_attention,
     by_einsum,
     by_weights,
     draw_tokens,
@@ -20,97 +19,148 @@ from .q1_basic_self_attention import (
 )
 
 
-def cosine_self_attention(x: Tensor) -> Pair:
-    unit = F.normalize(x, dim=-1)
-    return mixed_by(torch.softmax(products(unit), dim=-1), x)
+def cosine_self_attention(x: Tensor, sharpness: float) -> Pair:
+    unit = x / x.norm(dim=-1, keepdim=True)
+    scores = sharpness * (unit @ unit.transpose(-2, -1))
+    weights = torch.softmax(scores, dim=-1)
+    return weights @ x, weights
 
 
 def by_length(x: Tensor, dim: int = -1) -> Tensor:
     return x / x.norm(dim=dim, keepdim=True)
 
 
-def one_side(x: Tensor) -> Pair:
-    scores = x @ by_length(x).transpose(-2, -1)
-    return mixed_by(torch.softmax(scores, dim=-1), x)
+def sharpened(scores: Tensor, sharpness: float, x: Tensor, dim: int = -1) -> Pair:
+    """Finish from scores that went wrong earlier, or on the wrong axis."""
+    return mixed_by(torch.softmax(sharpness * scores, dim=dim), x)
 
 
-def other_side(x: Tensor) -> Pair:
-    scores = by_length(x) @ x.transpose(-2, -1)
-    return mixed_by(torch.softmax(scores, dim=-1), x)
+def compared(x: Tensor) -> Tensor:
+    return products(by_length(x))
+
+
+def draw(rng: np.random.Generator, *batch: int) -> Args:
+    return (*draw_tokens(rng, *batch), float(np.round(2 + 3 * rng.random(), 2)))
+
+
+def draw_two(rng: np.random.Generator) -> list[Args]:
+    return [draw(rng), draw(rng)]
 
 
 QUESTION = Question(
     id="05.2",
-    title="Direction alone",
+    title="Direction alone, as sharp as you like",
     answer="cosine_self_attention",
-    arguments=("x",),
+    arguments=("x", "sharpness"),
     outputs=(Output("mixed", "token d_model"), Output("weights", "token token")),
     reference=cosine_self_attention,
     primitives=True,
     difficulty="easy",
-    minutes=6,
+    minutes=7,
     next_step="divide every token by its length before you compare, and only there.",
     parts=(
-        Part("weights", 1, lambda rng: [draw_tokens(rng)] * 2, view=second),
-        Part("mixed tokens", 1, lambda rng: [draw_tokens(rng)] * 2, view=first),
-        Part("a batch", 1, lambda rng: [draw_tokens(rng, 2)]),
+        Part("weights", 1, draw_two, view=second),
+        Part("mixed tokens", 1, draw_two, view=first),
+        Part("a batch", 1, lambda rng: [draw(rng, 2)]),
     ),
     mistakes=(
         Mistake(
+            "not_sharp",
+            "these are the chapter's weights, from cosines as they are: here a cosine "
+            "is multiplied by the sharpness before the softmax",
+            lambda x, s: sharpened(compared(x), 1.0, x),
+        ),
+        Mistake(
+            "sharpness_divides",
+            "the cosines are divided by the sharpness: that makes the weights more "
+            "even, not less",
+            lambda x, s: sharpened(compared(x), 1 / s, x),
+        ),
+        Mistake(
+            "sharpness_twice",
+            "both tokens of a pair are multiplied by the sharpness, so that it enters "
+            "their product squared",
+            lambda x, s: sharpened(compared(x), s * s, x),
+        ),
+        Mistake(
+            "sharpness_afterwards",
+            "the weights are multiplied by the sharpness, after the softmax: their "
+            "rows no longer sum to one",
+            lambda x, s: mixed_by(s * torch.softmax(compared(x), dim=-1), x),
+        ),
+        Mistake(
+            "weights_to_the_power",
+            "the weights are raised to the power of the sharpness and not divided by "
+            "their sum again: the rows no longer sum to one",
+            lambda x, s: mixed_by(torch.softmax(compared(x), dim=-1) ** s, x),
+        ),
+        Mistake(
+            "cosine_to_the_power",
+            "the cosines are raised to the power of the sharpness: multiply them; a "
+            "negative cosine has no such power",
+            lambda x, s: mixed_by(torch.softmax(compared(x) ** s, dim=-1), x),
+        ),
+        Mistake(
             "dot_product",
-            "these are the weights of the plain dot product: a longer token still gets "
-            "more of them",
-            basic_self_attention,
+            "the tokens are compared by the plain dot product: a longer token still "
+            "gets more weight",
+            lambda x, s: sharpened(products(x), s, x),
+        ),
+        Mistake(
+            "dot_product_not_sharp",
+            "this is the chapter's plain self-attention: neither are the lengths taken "
+            "out, nor is the sharpness used",
+            lambda x, s: sharpened(products(x), 1.0, x),
         ),
         Mistake(
             "only_the_others",
-            "only the token that is looked at is divided by its length: the one that "
-            "asks still turns up the volume of its whole row",
-            one_side,
+            "only the token that is looked at is divided by its length: the query's "
+            "own length still sharpens its whole row",
+            lambda x, s: sharpened(x @ by_length(x).mT, s, x),
         ),
         Mistake(
             "only_the_asker",
-            "only the token that asks is divided by its length: a long token is still "
-            "heard by everyone more than a short one",
-            other_side,
+            "only the query is divided by its length: a long token still gets more "
+            "weight from every query than a short one",
+            lambda x, s: sharpened(by_length(x) @ x.mT, s, x),
         ),
         Mistake(
             "values_too",
             "the weights are right, but unit vectors were averaged: only the "
-            "comparison is by direction, what is handed over are the tokens as they "
-            "are",
-            lambda x: mixed_by(torch.softmax(products(by_length(x)), -1), by_length(x)),
+            "comparison is by direction, what is averaged are the tokens as they are",
+            lambda x, s: (
+                cosine_self_attention(x, s)[1] @ by_length(x),
+                cosine_self_attention(x, s)[1],
+            ),
         ),
         Mistake(
             "length_over_tokens",
             "the length is taken along the tokens: each token is divided by its own, "
             "the root of the sum of its squared features",
-            lambda x: mixed_by(torch.softmax(products(by_length(x, dim=-2)), -1), x),
+            lambda x, s: sharpened(products(by_length(x, dim=-2)), s, x),
         ),
         Mistake(
             "no_softmax",
             "the cosines themselves are used as weights: they can be negative and do "
             "not sum to one",
-            lambda x: mixed_by(products(by_length(x)), x),
+            lambda x, s: mixed_by(s * compared(x), x),
         ),
         Mistake(
             "one_length_for_all",
             "all tokens are divided by the same number, the length of the whole "
             "sentence: each token has a length of its own (`dim=-1`, `keepdim=True`)",
-            lambda x: mixed_by(torch.softmax(products(x / x.norm()), -1), x),
+            lambda x, s: sharpened(products(x / x.norm()), s, x),
         ),
         Mistake(
             "softmax_over_the_askers",
-            "the columns sum to one, the rows do not: each token that asks has one "
-            "unit of attention to spend, so the softmax runs along its row",
-            lambda x: mixed_by(torch.softmax(products(by_length(x)), dim=-2), x),
+            "the columns sum to one, the rows do not: each query has one unit of "
+            "attention to spend, so the softmax runs along its row",
+            lambda x, s: sharpened(compared(x), s, x, dim=-2),
         ),
         Mistake(
             "squared_length",
             "the tokens are divided by their squared length: the length is its root",
-            lambda x: mixed_by(
-                torch.softmax(products(x / (x * x).sum(-1, keepdim=True)), -1), x
-            ),
+            lambda x, s: sharpened(products(x / (x * x).sum(-1, keepdim=True)), s, x),
         ),
     ),
 )
@@ -119,21 +169,49 @@ QUESTION = Question(
 # ----------------------------------------------------------------------- specimens
 
 
-def by_cosine(x):
+def cosines(x):
     lengths = (x**2).sum(-1, keepdim=True).sqrt()
-    scores = (x @ x.mT) / (lengths * lengths.mT)
-    return by_weights(torch.softmax(scores, -1), x)
+    return (x @ x.mT) / (lengths * lengths.mT)
 
 
-RIGHT = [by_cosine]
+def by_cosine(x, sharpness):
+    return by_weights(torch.softmax(sharpness * cosines(x), -1), x)
+
+
+def by_powers(x, sharpness):
+    """The chapter's weights to a power, divided by their sum again."""
+    powers = torch.softmax(cosines(x), -1) ** sharpness
+    return by_weights(powers / powers.sum(-1, keepdim=True), x)
+
+
+def one_side(x, sharpness):
+    unit = torch.nn.functional.normalize(x.double(), dim=-1)
+    weights = torch.einsum("...id,...jd->...ij", sharpness * unit, unit).softmax(-1)
+    return by_weights(weights, x.double())
+
+
+def roots(x, sharpness):
+    unit = x / x.norm(dim=-1, keepdim=True) * sharpness**0.5
+    return by_weights((unit @ unit.transpose(-1, -2)).softmax(dim=-1), x)
+
+
+RIGHT = [by_cosine, by_powers, one_side, roots]
 WRONG = [
-    ("dot_product", by_einsum),
+    ("not_sharp", lambda x, s: by_cosine(x, 1.0)),
+    ("not_sharp", lambda x, s: by_weights(by_cosine(s * x, 1.0)[1], x)),
+    ("sharpness_divides", lambda x, s: by_weights((cosines(x) / s).softmax(-1), x)),
+    ("sharpness_twice", lambda x, s: roots(x, s * s)),
+    ("dot_product", lambda x, s: by_weights((s * (x @ x.mT)).softmax(-1), x)),
+    ("dot_product_not_sharp", lambda x, s: by_einsum(x)),
     (
         "one_length_for_all",
-        lambda x: by_weights(torch.softmax(x @ x.mT / (x**2).sum(), -1), x),
+        lambda x, s: by_weights(torch.softmax(s * x @ x.mT / (x**2).sum(), -1), x),
     ),
     (
         "values_too",
-        lambda x: by_weights(by_cosine(x)[1], torch.nn.functional.normalize(x, dim=-1)),
+        lambda x, s: by_weights(
+            by_cosine(x, s)[1], torch.nn.functional.normalize(x, dim=-1)
+        ),
     ),
+    ("order", lambda x, s: by_cosine(x, s)[::-1]),
 ]
