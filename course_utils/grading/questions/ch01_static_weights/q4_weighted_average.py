@@ -19,7 +19,13 @@ def average(weights: Tensor, tokens: Tensor, vectors: Tensor) -> tuple[Tensor, T
 
 
 def token_weights(tokens: Tensor, scores: Tensor) -> Tensor:
-    return scores[tokens].masked_fill(tokens == 0, -math.inf).softmax(dim=-1)
+    powers = scores[tokens].exp() * (tokens != 0)
+    return powers / powers.sum(dim=-1, keepdim=True).clamp(min=1e-30)
+
+
+def hidden(tokens: Tensor, scores: Tensor, score: float) -> Tensor:
+    """The weights by a softmax, with another score for the padding."""
+    return scores[tokens].masked_fill(tokens == 0, score).softmax(dim=-1)
 
 
 def weighted_average(
@@ -32,6 +38,12 @@ def there(tokens: Tensor) -> Tensor:
     return (tokens != 0).float()
 
 
+def shares_of(x: Tensor) -> Tensor:
+    """Divide each row by its sum; a row of zeros stays."""
+    total = x.sum(dim=-1, keepdim=True)
+    return x / total.where(total != 0, torch.ones(()))
+
+
 def draw_documents(
     rng: np.random.Generator, lengths: tuple[int, ...], longest: int | None = None
 ) -> Args:
@@ -40,7 +52,9 @@ def draw_documents(
     tokens = np.zeros((len(lengths), longest or max(lengths)), np.int64)
     for row, length in zip(tokens, lengths):
         row[:length] = rng.integers(1, vocabulary, length)
-        row[:2] = 1 + rng.permutation(vocabulary - 1)[:2]  # two different words
+        row[: min(2, length)] = (
+            1 + rng.permutation(vocabulary - 1)[: min(2, length)]
+        )  # two different words
     scores, vectors = normal(rng, vocabulary), normal(rng, vocabulary, d)
     scores[0] += np.sign(scores[0]) / 2
     return tokens, scores, vectors
@@ -53,7 +67,7 @@ def draw_full(rng: np.random.Generator) -> list[Args]:
 
 QUESTION = Question(
     id="01.4",
-    title="A weighted average that ignores padding",
+    title="A weighted average, even of nothing",
     answer="weighted_average",
     arguments=("tokens", "scores", "vectors"),
     outputs=(Output("average", "d"), Output("weights", "token")),
@@ -67,13 +81,23 @@ QUESTION = Question(
         Part("the average", 1, draw_full, view=first),
         Part(
             "padding",
-            2,
+            1,
             lambda rng: [
                 draw_documents(rng, (7, 3, 5)),
                 draw_documents(rng, (4, 6), longest=9),
             ],
             only_failure_hint="right while all documents are equally long, wrong when "
             "some are filled up with id 0: what stands there is no word",
+        ),
+        Part(
+            "an empty document",
+            1,
+            lambda rng: [
+                draw_documents(rng, (5, 0, 3)),
+                draw_documents(rng, (0, 4), longest=6),
+            ],
+            only_failure_hint="right while every document has a word; one without any "
+            "has nothing to average: zeros, in weights and average alike",
         ),
         Part(
             "no loop",
@@ -86,6 +110,23 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "empty_is_nan",
+            "this is the chapter's average: of a document without words it makes NaN, "
+            "for a softmax over nothing but −∞ divides by zero; here it is zeros",
+            lambda t, s, v: average(hidden(t, s, -math.inf), t, v),
+        ),
+        Mistake(
+            "empty_is_padding",
+            "a document without words gets the average of its padding: a large "
+            "negative score hides nothing where all scores are equally low",
+            lambda t, s, v: average(hidden(t, s, -1e9), t, v),
+        ),
+        Mistake(
+            "empty_weights_nan",
+            "the average of an empty document is zeros, its weights are NaN still",
+            lambda t, s, v: (weighted_average(t, s, v)[0], hidden(t, s, -math.inf)),
+        ),
         Mistake(
             "padding_counted",
             "the padding gets a share of the weight, as if it were a word: the same "
@@ -115,7 +156,7 @@ QUESTION = Question(
             "the softmax runs down the batch: documents compete with each other for a "
             "place; the words of one document are to share its weight",
             lambda t, s, v: average(
-                s[t].masked_fill(t == 0, -math.inf).softmax(0), t, v
+                s[t].masked_fill(t == 0, -math.inf).softmax(0).nan_to_num(), t, v
             ),
         ),
         Mistake(
@@ -138,7 +179,7 @@ QUESTION = Question(
         Mistake(
             "uniform",
             "all words weigh the same: the scores are not used",
-            lambda t, s, v: average(there(t) / there(t).sum(-1, keepdim=True), t, v),
+            lambda t, s, v: average(shares_of(there(t)), t, v),
         ),
         Mistake(
             "divided_twice",
@@ -153,9 +194,7 @@ QUESTION = Question(
             "divided_by_the_sum",
             "the scores are divided by their sum, without the exponential: that sum "
             "may be near zero, and weights may come out negative",
-            lambda t, s, v: average(
-                s[t] * there(t) / (s[t] * there(t)).sum(-1, keepdim=True), t, v
-            ),
+            lambda t, s, v: average(shares_of(s[t] * there(t)), t, v),
         ),
         Mistake(
             "order",
@@ -186,17 +225,44 @@ def real(row):
 
 def full_marks(tokens, scores, vectors):
     powers = torch.exp(scores)[tokens] * (tokens != 0)
-    weights = powers / powers.sum(1, keepdim=True)
+    weights = powers / powers.sum(1, keepdim=True).clamp(min=1e-9)
     return torch.bmm(weights.unsqueeze(1), vectors[tokens]).squeeze(1), weights
 
 
-RIGHT = [
-    full_marks,
-    lambda t, s, v: (lambda a: ((a[:, None] @ v[t])[:, 0], a))(
-        torch.where(t == 0, torch.tensor(-1e9), s[t]).softmax(1)
-    ),
-]
+def mended(tokens, scores, vectors):
+    weights = scores[tokens].masked_fill(tokens == 0, -math.inf).softmax(-1)
+    weights = weights.nan_to_num(0.0)
+    return torch.einsum("bt,btd->bd", weights, vectors[tokens]), weights
+
+
+def low(tokens, scores, vectors):
+    weights = torch.where(tokens == 0, torch.tensor(-1e9), scores[tokens]).softmax(1)
+    weights = weights * (tokens != 0)
+    return (weights[:, None] @ vectors[tokens])[:, 0], weights
+
+
+def in_double(tokens, scores, vectors):
+    real_words = (tokens > 0).any(dim=1, keepdim=True)
+    hidden_scores = scores.double()[tokens].masked_fill(tokens == 0, -math.inf)
+    hidden_scores = torch.where(real_words, hidden_scores, 0.0)
+    weights = hidden_scores.softmax(-1) * real_words
+    return (weights[..., None] * vectors[tokens]).sum(1), weights
+
+
+def chapters(tokens, scores, vectors):
+    looked_up = scores[tokens].masked_fill(tokens == 0, -math.inf)
+    weights = torch.softmax(looked_up, dim=-1)
+    return (weights[..., None] * vectors[tokens]).sum(dim=1), weights
+
+
+RIGHT = [full_marks, mended, low, in_double]
 WRONG = [
+    ("empty_is_nan", chapters),
+    (
+        "empty_is_padding",
+        looped(lambda row, s: torch.where(row == 0, -1e9, s[row]).softmax(0)),
+    ),
+    ("empty_weights_nan", lambda t, s, v: (mended(t, s, v)[0], chapters(t, s, v)[1])),
     ("padding_counted", looped(lambda row, s: shares(s[row].exp()))),
     (
         "padding_removed_afterwards",
@@ -216,15 +282,16 @@ WRONG = [
         "softmax_over_vocabulary",
         looped(lambda row, s: shares(s.exp())[row] * real(row)),
     ),
-    ("uniform", looped(lambda row, s: shares(real(row)))),
+    ("uniform", looped(lambda row, s: shares_of(real(row)))),
     ("order", lambda t, s, v: full_marks(t, s, v)[::-1]),
     (
         "divided_twice",
         lambda t, s, v: (full_marks(t, s, v)[0] / t.shape[1], full_marks(t, s, v)[1]),
     ),
-    ("loop", looped(lambda row, s: shares(s[row].exp() * real(row)))),
+    ("loop", looped(lambda row, s: shares_of(s[row].exp() * real(row)))),
 ]
 PARTIAL = [
     (1, lambda t, s, v: (full_marks(t + 0, s, v)[0], s[t])),
+    (4, chapters),
     (2, looped(lambda row, s: s[row].softmax(0))),
 ]

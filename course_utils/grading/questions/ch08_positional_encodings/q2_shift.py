@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -12,25 +14,22 @@ from course_utils.models.positions import sinusoidal
 from .q1_waves import speeds
 
 
-def block(angle: Tensor, above: float = -1, below: float = 1) -> Tensor:
-    cos, sin = angle.cos(), angle.sin()
-    return torch.stack(
-        [torch.stack([cos, above * sin]), torch.stack([below * sin, cos])]
+def shift(k: int, d_model: int) -> Tensor:
+    return halves(k * speeds(d_model))
+
+
+def halves(angles: Tensor, above: float = -1, below: float = 1) -> Tensor:
+    """The matrix for waves whose sines stand in one half, cosines in the other."""
+    cos, sin = angles.cos().diag().float(), angles.sin().diag().float()
+    return torch.cat(
+        [torch.cat([cos, above * sin], dim=1), torch.cat([below * sin, cos], dim=1)]
     )
 
 
-def turning_blocks(angles: Tensor, above: float = -1, below: float = 1) -> Tensor:
-    return torch.block_diag(*(block(a, above, below) for a in angles)).float()
-
-
-def shift(k: int, d_model: int) -> Tensor:
-    return turning_blocks(k * speeds(d_model))
-
-
-def shift_of_halves(k: int, d_model: int) -> Tensor:
-    """The matrix for waves whose sines stand in one half, cosines in the other."""
-    cos, sin = (f(k * speeds(d_model)).diag().float() for f in (torch.cos, torch.sin))
-    return torch.cat([torch.cat([cos, -sin], 1), torch.cat([sin, cos], 1)])
+def neighbours(matrix: Tensor) -> Tensor:
+    """The same matrix, for waves whose sines and cosines are neighbours."""
+    order = torch.arange(len(matrix)).reshape(2, -1).T.flatten()
+    return matrix[order][:, order]
 
 
 def draw_shifts(rng: np.random.Generator) -> list[Args]:
@@ -43,36 +42,49 @@ def draw_shifts_back(rng: np.random.Generator) -> list[Args]:
 
 QUESTION = Question(
     id="08.2",
-    title="The matrix of a step",
+    title="The matrix of a step, sines first",
     answer="shift",
     arguments=("k", "d_model"),
     outputs=(Output("matrix", "d_model d_model"),),
     reference=shift,
     tolerance=1e-3,
     difficulty="medium",
-    minutes=10,
-    next_step="write one 2 x 2 block for each wave, and put them on the diagonal.",
+    minutes=12,
+    next_step="write the 2 x 2 block of one wave; then see where its entries belong.",
     parts=(
         Part("forward", 2, draw_shifts),
         Part("backward", 1, draw_shifts_back),
     ),
     mistakes=(
         Mistake(
+            "neighbours",
+            "this is the chapter's matrix, for waves whose sine and cosine are "
+            "neighbours; here all sines come first, then all cosines",
+            lambda k, d: neighbours(shift(k, d)),
+        ),
+        Mistake(
+            "neighbours_turned_back",
+            "two slips: sine and cosine of a wave are taken for neighbours, and the "
+            "matrix leads k positions back",
+            lambda k, d: neighbours(shift(-k, d)),
+        ),
+        Mistake(
             "turned_back",
-            "this matrix leads k places the other way: rows are multiplied from the "
-            "left of it, so check which sine carries the minus",
+            "this matrix leads k positions the other way (or fits cosines before "
+            "sines): rows are multiplied from the left, so check which sine has the "
+            "minus",
             lambda k, d: shift(-k, d),
         ),
         Mistake(
             "one_speed",
-            "all pairs are turned by the same angle: each wave has its own speed",
-            lambda k, d: turning_blocks(k * torch.ones_like(speeds(d))),
+            "all waves are turned by the same angle: each has its own speed",
+            lambda k, d: halves(k * torch.ones_like(speeds(d))),
         ),
         Mistake(
             "one_step",
             "this is the matrix of a single step, whatever k is: k steps turn k times "
             "as far",
-            lambda k, d: turning_blocks(speeds(d)),
+            lambda k, d: halves(speeds(d)),
         ),
         Mistake(
             "never_back",
@@ -82,26 +94,32 @@ QUESTION = Question(
         ),
         Mistake(
             "no_minus",
-            "both sines have the same sign: such a block is no turn, for it changes "
-            "the length of a hand",
-            lambda k, d: turning_blocks(k * speeds(d), above=1),
-        ),
-        Mistake(
-            "halves",
-            "this fits waves with all sines first and all cosines after them; here "
-            "sine and cosine of a wave are neighbours",
-            shift_of_halves,
+            "both sines have the same sign: such a block is no rotation, for it "
+            "changes lengths",
+            lambda k, d: halves(k * speeds(d), above=1),
         ),
         Mistake(
             "slow_first",
-            "the blocks come in the wrong order: the first pair is the quickest",
-            lambda k, d: turning_blocks(k * speeds(d).flip(0)),
+            "the waves come in the wrong order: the first is the quickest",
+            lambda k, d: halves(k * speeds(d).flip(0)),
         ),
         Mistake(
             "matrix_times_k",
             "this is k times the matrix of one step: to take k steps is to multiply "
             "by that matrix k times, not to add it up",
-            lambda k, d: k * turning_blocks(speeds(d)),
+            lambda k, d: k * halves(speeds(d)),
+        ),
+        Mistake(
+            "sine_and_cosine_exchanged",
+            "sines stand on the diagonal and cosines beside it: after a step of 0 the "
+            "matrix has to be the identity",
+            lambda k, d: halves(torch.pi / 2 - k * speeds(d)),
+        ),
+        Mistake(
+            "one_half_empty",
+            "the diagonal is there, the sines are not: the new sine takes a share of "
+            "the old cosine, and the new cosine one of the old sine",
+            lambda k, d: halves(k * speeds(d), above=0, below=0),
         ),
     ),
 )
@@ -111,34 +129,55 @@ QUESTION = Question(
 
 
 def solved(k, d_model):
-    """Find the matrix of a step by least squares, from the waves themselves."""
-    start = 60
-    places = torch.arange(start, start + 4 * d_model)
-    table = sinusoidal(start + 4 * d_model + 60, d_model).double()
-    # Slow waves hardly move over few places: solve each pair by itself.
-    matrix = torch.zeros(d_model, d_model, dtype=torch.float64)
-    for i in range(0, d_model, 2):
-        now, then = table[places, i : i + 2], table[places + k, i : i + 2]
-        sin, cos = now[:, 0], now[:, 1]
-        turned_cos = (then * now).sum(-1).mean()
-        turned_sin = (then[:, 0] * cos - then[:, 1] * sin).mean()
-        block = [[turned_cos, -turned_sin], [turned_sin, turned_cos]]
-        matrix[i : i + 2, i : i + 2] = torch.tensor(block)
-    return matrix.float()
+    """Find the matrix of each wave from the waves themselves, in double precision."""
+    table = sinusoidal(300, d_model).double()
+    sines, cosines = table[:, 0::2], table[:, 1::2]
+    now, then = slice(100, 200), slice(100 + k, 200 + k)
+    cos = (sines[then] * sines[now] + cosines[then] * cosines[now]).mean(0)
+    sin = (sines[then] * cosines[now] - cosines[then] * sines[now]).mean(0)
+    upper = torch.hstack([torch.diag(cos), -torch.diag(sin)])
+    return torch.vstack([upper, torch.hstack([torch.diag(sin), torch.diag(cos)])])
 
 
-def _below(d):
-    """Everything but the entries just above the diagonal of each block."""
-    keep = torch.ones(d, d, dtype=torch.bool)
-    keep[range(0, d, 2), range(1, d, 2)] = False
-    return keep
+def by_entries(k, d_model, lower=True):
+    half, matrix = d_model // 2, torch.zeros(d_model, d_model)
+    for i in range(half):
+        angle = k / 10000 ** (2 * i / d_model)
+        matrix[i, i] = matrix[i + half, i + half] = math.cos(angle)
+        matrix[i + half, i] = math.sin(angle)
+        matrix[i, i + half] = -math.sin(angle) if lower else math.sin(angle)
+    return matrix
 
 
-RIGHT = [solved]
+def in_blocks(k, d_model):
+    """The chapter's own: sine and cosine of a wave are neighbours."""
+    angles = [k * 10000 ** (-i / d_model) for i in range(0, d_model, 2)]
+    blocks = [
+        torch.tensor([[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]])
+        for a in angles
+    ]
+    return torch.block_diag(*blocks)
+
+
+def reordered(k, d_model):
+    """The chapter's matrix, its rows and columns brought into the new order."""
+    order = [*range(0, d_model, 2), *range(1, d_model, 2)]
+    return in_blocks(k, d_model)[order][:, order]
+
+
+def of_one_step(k, d_model):
+    """The matrix of one step, to the power k; in NumPy."""
+    one = by_entries(1, d_model).double().numpy()
+    return np.linalg.matrix_power(one if k > 0 else one.T, abs(k))
+
+
+RIGHT = [solved, by_entries, reordered, of_one_step]
 WRONG = [
+    ("neighbours", in_blocks),
+    ("neighbours_turned_back", lambda k, d: in_blocks(k, d).T),
     ("turned_back", lambda k, d: solved(k, d).T),
     ("one_step", lambda k, d: solved(1, d)),
     ("never_back", lambda k, d: solved(abs(k), d)),
     ("matrix_times_k", lambda k, d: solved(1, d) * k),
-    ("no_minus", lambda k, d: solved(k, d).where(_below(d), -solved(k, d))),
+    ("no_minus", lambda k, d: by_entries(k, d, lower=False)),
 ]
