@@ -55,10 +55,10 @@ def sigmoid_for_tanh(decoder_state, encoder_states, w, u, v):
 
 def wrong_gate(x, state, weight_x, weight_state, bias_x, bias_state):
     _, z_x, n_x = (x @ weight_x.T + bias_x).chunk(3, -1)
-    _, z_h, n_h = (state @ weight_state.T + bias_state).chunk(3, -1)
+    _, z_h, _ = (state @ weight_state.T + bias_state).chunk(3, -1)
     z = torch.sigmoid(z_x + z_h)
-    n = torch.tanh(n_x + z * n_h)
-    return (1 - z) * n + z * state
+    n_h = (z * z * state) @ weight_state.chunk(3)[2].T + bias_state.chunk(3)[2]
+    return (1 - z) * torch.tanh(n_x + n_h) + z * state
 
 
 def head_count_for_the_scale(x, w_qkv, w_o, n_heads):
@@ -103,7 +103,7 @@ LOCATED = [
         "the sum .* in the solution: look at the rest of that line",
     ),
     ("03.1", sigmoid_for_tanh, "what the solution gives if `sigmoid` stands where"),
-    ("02.1", wrong_gate, r"look from line \d+, `n = torch.tanh\(n_x \+ z \* n_h\)`"),
+    ("02.1", wrong_gate, r"look from line \d+, `n_h = \(z \* z \* state\)"),
     (
         "10.3",
         head_count_for_the_scale,

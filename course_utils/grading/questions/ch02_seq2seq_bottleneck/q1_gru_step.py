@@ -13,8 +13,9 @@ from course_utils.grading.questions.model import Args, Mistake, Output, Part, Qu
 def gru_step(
     x: Tensor, state: Tensor, w_x: Tensor, w_h: Tensor, b_x: Tensor, b_h: Tensor
 ) -> Tensor:
-    reset, update, new_x, new_h = gates(x, state, w_x, w_h, b_x, b_h)
-    return mixed(update, torch.tanh(new_x + reset * new_h), state)
+    reset, update, new_x, _ = gates(x, state, w_x, w_h, b_x, b_h)
+    past = (reset * state) @ w_h.chunk(3)[2].T + b_h.chunk(3)[2]
+    return mixed(update, torch.tanh(new_x + past), state)
 
 
 def gates(
@@ -30,28 +31,48 @@ def mixed(update: Tensor, new: Tensor, state: Tensor) -> Tensor:
     return (1 - update) * new + update * state
 
 
-def gates_swapped(*given: Tensor) -> Tensor:
-    update, reset, new_x, new_h = gates(*given)
-    return mixed(update, torch.tanh(new_x + reset * new_h), given[1])
+def of_past(state: Tensor, w_h: Tensor, b_h: Tensor) -> Tensor:
+    """What a state, reset or not, adds to the proposal."""
+    return state @ w_h.chunk(3)[2].T + b_h.chunk(3)[2]
 
 
-def update_reversed(*given: Tensor) -> Tensor:
+def proposed(*given: Tensor, gate: Tensor | None = None) -> Tensor:
+    """The proposal, with another gate in the place of the reset gate."""
+    reset, _, new_x, _ = gates(*given)
+    reset = reset if gate is None else gate
+    return torch.tanh(new_x + of_past(reset * given[1], given[3], given[5]))
+
+
+def reset_after_the_matrix(*given: Tensor) -> Tensor:
     reset, update, new_x, new_h = gates(*given)
-    return mixed(1 - update, torch.tanh(new_x + reset * new_h), given[1])
-
-
-def reset_before_the_matrix(*given: Tensor) -> Tensor:
-    reset, update, new_x, _ = gates(*given)
-    _, state, _, w_h, _, b_h = given
-    _, _, w_n = w_h.chunk(3)
-    past = (reset * state) @ w_n.T + b_h.chunk(3)[2]
-    return mixed(update, torch.tanh(new_x + past), state)
+    return mixed(update, torch.tanh(new_x + reset * new_h), given[1])
 
 
 def bias_not_reset(*given: Tensor) -> Tensor:
     reset, update, new_x, new_h = gates(*given)
     bias = given[5].chunk(3)[2]
     return mixed(update, torch.tanh(new_x + bias + reset * (new_h - bias)), given[1])
+
+
+def bias_lost(*given: Tensor) -> Tensor:
+    reset, update, new_x, _ = gates(*given)
+    past = (reset * given[1]) @ given[3].chunk(3)[2].T
+    return mixed(update, torch.tanh(new_x + past), given[1])
+
+
+def gates_swapped(*given: Tensor) -> Tensor:
+    update, reset, _, _ = gates(*given)
+    return mixed(update, proposed(*given, gate=reset), given[1])
+
+
+def update_for_reset(*given: Tensor) -> Tensor:
+    _, update, _, _ = gates(*given)
+    return mixed(update, proposed(*given, gate=update), given[1])
+
+
+def update_reversed(*given: Tensor) -> Tensor:
+    _, update, _, _ = gates(*given)
+    return mixed(1 - update, proposed(*given), given[1])
 
 
 def everything_reset(*given: Tensor) -> Tensor:
@@ -64,19 +85,19 @@ def never_reset(*given: Tensor) -> Tensor:
     return mixed(update, torch.tanh(new_x + new_h), given[1])
 
 
+def reset_twice(*given: Tensor) -> Tensor:
+    reset, update, _, _ = gates(*given)
+    return mixed(update, proposed(*given), reset * given[1])
+
+
 def sigmoid_proposal(*given: Tensor) -> Tensor:
-    reset, update, new_x, new_h = gates(*given)
-    return mixed(update, torch.sigmoid(new_x + reset * new_h), given[1])
+    reset, update, new_x, _ = gates(*given)
+    past = of_past(reset * given[1], given[3], given[5])
+    return mixed(update, torch.sigmoid(new_x + past), given[1])
 
 
 def old_state_lost(*given: Tensor) -> Tensor:
-    reset, update, new_x, new_h = gates(*given)
-    return (1 - update) * torch.tanh(new_x + reset * new_h)
-
-
-def never_mixed(*given: Tensor) -> Tensor:
-    reset, _, new_x, new_h = gates(*given)
-    return torch.tanh(new_x + reset * new_h)
+    return (1 - gates(*given)[1]) * proposed(*given)
 
 
 def draw_step(rng: np.random.Generator, biased: bool, gate: float = 0.0) -> Args:
@@ -94,15 +115,15 @@ def draw_step(rng: np.random.Generator, biased: bool, gate: float = 0.0) -> Args
 
 QUESTION = Question(
     id="02.1",
-    title="One step of a GRU",
+    title="One step of a GRU, as first published",
     answer="gru_step",
     arguments=("x", "state", "weight_x", "weight_state", "bias_x", "bias_state"),
     outputs=(Output("state", "d_hidden"),),
     reference=gru_step,
     primitives=True,
-    difficulty="easy",
-    minutes=10,
-    next_step="make both products, cut each into r, z and n, then mix old and new.",
+    difficulty="medium",
+    minutes=12,
+    next_step="make the two gates first; the proposal needs a product of its own.",
     parts=(
         Part("without biases", 2, lambda rng: [draw_step(rng, False)] * 2),
         Part(
@@ -116,28 +137,40 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "reset_after_the_matrix",
+            "this is the chapter's step, and PyTorch's: the reset gate multiplies the "
+            "finished product; here it multiplies the state, before the matrix does",
+            reset_after_the_matrix,
+        ),
+        Mistake(
+            "bias_not_reset",
+            "the reset gate still multiplies a finished product, only its bias is "
+            "left out: here it multiplies the state, before the matrix does",
+            bias_not_reset,
+        ),
+        Mistake(
+            "bias_lost",
+            "the proposal's product with the state has lost its bias: it is added "
+            "after the product, as everywhere",
+            bias_lost,
+        ),
+        Mistake(
             "gates_swapped",
             "reset and update gate have changed places: the rows of the weights come "
             "in the order reset, update, new",
             gates_swapped,
         ),
         Mistake(
+            "update_for_reset",
+            "the update gate stands where the reset gate belongs: it is r that "
+            "multiplies the state inside the proposal",
+            update_for_reset,
+        ),
+        Mistake(
             "update_reversed",
             "the update gate works the wrong way round: z near 1 must keep the old "
             "state, and here it throws it away",
             update_reversed,
-        ),
-        Mistake(
-            "reset_before_the_matrix",
-            "the reset gate multiplies the state before the matrix does: that is the "
-            "GRU as first published; here it multiplies the finished product",
-            reset_before_the_matrix,
-        ),
-        Mistake(
-            "bias_not_reset",
-            "the state's bias of the proposal escapes the reset gate: the gate "
-            "multiplies the whole product, its bias included",
-            bias_not_reset,
         ),
         Mistake(
             "everything_reset",
@@ -149,6 +182,12 @@ QUESTION = Question(
             "never_reset",
             "the reset gate is not used: nothing can make the proposal forget the past",
             never_reset,
+        ),
+        Mistake(
+            "reset_twice",
+            "the state that is kept is reset as well: the reset gate acts inside the "
+            "proposal alone, the last line mixes in the old state as it was",
+            reset_twice,
         ),
         Mistake(
             "sigmoid_proposal",
@@ -166,7 +205,7 @@ QUESTION = Question(
             "never_mixed",
             "this is the proposal alone: the update gate still has to weigh it against "
             "the old state",
-            never_mixed,
+            proposed,
         ),
     ),
     packaged=("gru_step",),
@@ -187,7 +226,7 @@ def cell(x, state, w_x, w_h, b_x, b_h):
         return made(x, state)
 
 
-def by_hand(order="rzn", keep="z", outside=False, whole=False, squash=torch.tanh):
+def by_hand(order="rzn", keep="z", outside=True, whole=False, squash=torch.tanh):
     def answer(x, state, w_x, w_h, b_x, b_h):
         d = state.shape[1]
         rows = {name: slice(i * d, i * d + d) for i, name in enumerate(order)}
@@ -216,13 +255,55 @@ def no_gates(x, state, w_x, w_h, b_x, b_h):
     return n + z * (state - n)
 
 
-RIGHT = [by_hand()]
+def by_einsum(x, state, w_x, w_h, b_x, b_h):
+    """Every gate by its own matrices, in double precision."""
+    x, state = x.double(), state.double()
+    of_x = [w.double() for w in w_x.reshape(3, -1, x.shape[1])]
+    of_h = [w.double() for w in w_h.reshape(3, -1, state.shape[1])]
+    b = b_x.reshape(3, -1) + b_h.reshape(3, -1)
+
+    def both(i, h):
+        return (
+            torch.einsum("bi,di->bd", x, of_x[i])
+            + torch.einsum("bi,di->bd", h, of_h[i])
+            + b[i]
+        )
+
+    r, z = both(0, state).sigmoid(), both(1, state).sigmoid()
+    return z * state + (1 - z) * both(2, r * state).tanh()
+
+
+def row_by_row(*given):
+    x, state, *rest = given
+    rows = [by_hand()(x[[i]], state[[i]], *rest)[0] for i in range(len(x))]
+    return torch.stack(rows)
+
+
+def in_numpy(x, state, w_x, w_h, b_x, b_h):
+    x, h, w, u, b, c = (y.numpy() for y in (x, state, w_x, w_h, b_x, b_h))
+    d = h.shape[1]
+    gate = 1 / (
+        1 + np.exp(-(x @ w[: 2 * d].T + b[: 2 * d] + h @ u[: 2 * d].T + c[: 2 * d]))
+    )
+    r, z = gate[:, :d], gate[:, d:]
+    n = np.tanh(x @ w[2 * d :].T + b[2 * d :] + (r * h) @ u[2 * d :].T + c[2 * d :])
+    return n + z * (h - n)
+
+
+RIGHT = [by_hand(), by_einsum, row_by_row, in_numpy]
 WRONG = [
     ("library", cell),
+    ("reset_after_the_matrix", by_hand(outside=False)),
     ("gates_swapped", by_hand(order="zrn")),
     ("update_reversed", by_hand(keep="1 - z")),
-    ("reset_before_the_matrix", by_hand(outside=True)),
     ("everything_reset", by_hand(whole=True)),
     ("never_reset", no_gates),
     ("sigmoid_proposal", by_hand(squash=torch.sigmoid)),
+    ("bias_lost", lambda x, h, w, u, b, c: biasless(x, h, w, u, b, c)),
 ]
+
+
+def biasless(x, state, w_x, w_h, b_x, b_h):
+    """As by hand, without the last third of the state's biases."""
+    kept = torch.cat([b_h[: -state.shape[1]], torch.zeros(state.shape[1])])
+    return by_hand()(x, state, w_x, w_h, b_x, kept)
