@@ -12,57 +12,71 @@ from torch import Tensor
 
 from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+from course_utils.models.vision import patchify as package_patchify
 
 
-def patchify(images: Tensor, size: int) -> Tensor:
-    return rearrange(images, "b c (r y) (q x) -> b (r q) (c y x)", y=size, x=size)
+def patchify(images: Tensor, size: int, stride: int) -> Tensor:
+    return cut("b (r q) (c y x)")(images, size, stride)
 
 
 def cut(layout: str) -> Any:
-    """Cut into patches, with the axes of the result in another order."""
+    """Cut into patches that may overlap, with their axes in any order."""
 
-    def wrong(images: Tensor, size: int) -> Tensor:
-        return rearrange(images, f"b c (r y) (q x) -> {layout}", y=size, x=size)
+    def answer(images: Tensor, size: int, stride: int) -> Tensor:
+        windows = images.unfold(2, size, stride).unfold(3, size, stride)
+        return rearrange(windows, f"b c r q y x -> {layout}")
 
-    return wrong
-
-
-def dilated(images: Tensor, size: int) -> Tensor:
-    return rearrange(images, "b c (y r) (x q) -> b (r q) (c y x)", y=size, x=size)
+    return answer
 
 
-def size_as_count(images: Tensor, size: int) -> Tensor:
-    return rearrange(images, "b c (r y) (q x) -> b (r q) (c y x)", r=size, q=size)
+def channel_stays_in_front(images: Tensor, size: int, stride: int) -> Tensor:
+    shape = patchify(images, size, stride).shape
+    return cut("b c r q y x")(images, size, stride).reshape(shape)
 
 
-def channel_stays_in_front(images: Tensor, size: int) -> Tensor:
-    return cut("b c r q y x")(images, size).reshape(patchify(images, size).shape)
+def dilated(images: Tensor, size: int, stride: int) -> Tensor:
+    """Patches next to each other, of pixels that lie `stride` apart."""
+    reach = (size - 1) * stride + 1
+    windows = images.unfold(2, reach, 1).unfold(3, reach, 1)[..., ::stride, ::stride]
+    return rearrange(windows, "b c r q y x -> b (r q) (c y x)")
+
+
+def every_start(images: Tensor, size: int, stride: int) -> Tensor:
+    """A patch at every multiple of the stride, filled up with zeros at the edge."""
+    missing = size - stride
+    return patchify(F.pad(images, (0, missing, 0, missing)), size, stride)
 
 
 def draw_images(channels: int) -> Any:
     def draw(rng: np.random.Generator) -> list[Args]:
         cases: list[Args] = []
-        for size in (2, 3):
-            rows, columns = sizes(rng, 2, least=2)
-            shape = channels, size * rows, size * columns
-            cases.append((normal(rng, 2, *shape), size))
+        for size, stride in ((4, 2), (6, 3)):
+            rows, columns = sizes(rng, 2, least=3)
+            shape = channels, stride * (rows + 1), stride * (columns + 1)
+            cases.append((normal(rng, 2, *shape), size, stride))
         return cases
 
     return draw
 
 
+def draw_apart(rng: np.random.Generator) -> list[Args]:
+    """Patches that touch, and patches with a gap between them."""
+    return [(normal(rng, 2, 3, 6, 12), 3, 3), (normal(rng, 2, 2, 7, 12), 2, 5)]
+
+
 QUESTION = Question(
     id="14.1",
-    title="An image as a sentence of patches",
+    title="An image as a sentence of patches that overlap",
     answer="patchify",
-    arguments=("images", "size"),
+    arguments=("images", "size", "stride"),
     outputs=(Output("patches", "patch d_patch"),),
     reference=patchify,
     difficulty="medium",
-    minutes=8,
-    next_step="name the four axes inside height and width, then put them in order.",
+    minutes=10,
+    next_step="how many patches fit in a row? Cut them out, put them in reading order, "
+    "and flatten each.",
     parts=(
-        Part("grey images", 2, draw_images(1)),
+        Part("grey images", 1, draw_images(1)),
         Part(
             "images in colour",
             1,
@@ -70,13 +84,56 @@ QUESTION = Question(
             only_failure_hint="right for one channel, wrong for three: in a patch all "
             "numbers of the first channel come first, then those of the second",
         ),
+        Part(
+            "patches that touch, or lie apart",
+            1,
+            draw_apart,
+            only_failure_hint="right where patches overlap, wrong where they touch or "
+            "lie apart: count the starts, 0, stride, 2·stride, …, with room for a "
+            "whole patch",
+        ),
     ),
     mistakes=(
         Mistake(
-            "reshaped",
-            "the numbers are taken as they lie in memory: a token is a strip of one "
-            "row of the image, and the pixels below it are missing",
-            lambda im, s: im.reshape(len(im), -1, im.shape[1] * s * s),
+            "the_chapters",
+            "this is the chapter's `patchify`, whose patches stand side by side: here "
+            "a new one begins every `stride` pixels",
+            lambda images, size, stride: cut("b (r q) (c y x)")(images, size, size),
+        ),
+        Mistake(
+            "size_and_stride_exchanged",
+            "`size` and `stride` have changed places: `size` is the side of a patch, "
+            "`stride` the way from one start to the next",
+            lambda im, size, stride: patchify(im, stride, size),
+        ),
+        Mistake(
+            "stride_as_size",
+            "the patches are `stride` pixels wide: a patch is `size` wide, and reaches "
+            "into the next",
+            lambda im, size, stride: patchify(im, stride, stride),
+        ),
+        Mistake(
+            "every_pixel",
+            "a patch begins at every pixel: the starts lie `stride` apart",
+            lambda im, size, stride: patchify(im, size, 1),
+        ),
+        Mistake(
+            "last_missing",
+            "the last row and the last column of patches are missing: a patch may end "
+            "at the very edge of the image",
+            lambda im, size, stride: patchify(im[..., :-1, :-1], size, stride),
+        ),
+        Mistake(
+            "beyond_the_edge",
+            "there are patches that reach beyond the edge, filled up with zeros: only "
+            "those that lie inside the image count",
+            every_start,
+        ),
+        Mistake(
+            "dilated",
+            "the stride lies between the pixels of a patch: its pixels are neighbours, "
+            "and the *patches* begin `stride` apart",
+            dilated,
         ),
         Mistake(
             "columns_first",
@@ -103,12 +160,6 @@ QUESTION = Question(
             cut("b (r q) (y x c)"),
         ),
         Mistake(
-            "every_nth_pixel",
-            "a token holds pixels from all over the image, each a step apart: in the "
-            "pattern the patch's number comes before the pixel's place in it",
-            dilated,
-        ),
-        Mistake(
             "patches_last",
             "features and patches have changed places: every row is to be one patch, "
             "as attention reads tokens from rows",
@@ -118,12 +169,6 @@ QUESTION = Question(
             "patches_not_flattened",
             "the patches are cut, but still pictures: a token is one row of numbers",
             cut("b (r q) c y x"),
-        ),
-        Mistake(
-            "size_as_count",
-            "`size` is used as the number of patches along a side: it is the number of "
-            "pixels along the side of a patch",
-            size_as_count,
         ),
         Mistake(
             "channel_stays_in_front",
@@ -139,66 +184,86 @@ QUESTION = Question(
             cut("b (c r q) (y x)"),
         ),
     ),
-    packaged=("patchify",),
 )
 
 
 # ----------------------------------------------------------------------- specimens
 
 
-def squares(images, size):
+def squares(images, size, stride):
     """All patches, cut out one after the other: (row, column) to a square."""
-    rows, columns = images.shape[2] // size, images.shape[3] // size
+    height, width = images.shape[2:]
     return {
-        (r, q): images[:, :, r * size : (r + 1) * size, q * size : (q + 1) * size]
-        for r in range(rows)
-        for q in range(columns)
+        (y, x): images[:, :, y : y + size, x : x + size]
+        for y in range(0, height - size + 1, stride)
+        for x in range(0, width - size + 1, stride)
     }
 
 
-def by_squares(images, size, flat=lambda s: s.reshape(len(s), -1), down=False):
-    cut = squares(images, size)
+def by_squares(images, size, stride, flat=lambda s: s.reshape(len(s), -1), down=False):
+    cut = squares(images, size, stride)
     order = sorted(cut, key=lambda place: place[::-1]) if down else sorted(cut)
     return torch.stack([flat(cut[place]) for place in order], dim=1)
 
 
-def unfolded_only(images, size):
+def unfolded_only(images, size, stride):
     """Cut by `unfold`, and flattened with the channel axis still in front."""
-    windows = images.unfold(2, size, size).unfold(3, size, size)
+    windows = images.unfold(2, size, stride).unfold(3, size, stride)
     return windows.reshape(len(images), -1, images.shape[1] * size * size)
 
 
-RIGHT = [by_squares, lambda im, s: F.unfold(im, s, stride=s).mT]
+def in_numpy(images, size, stride):
+    """Windows at every pixel, then every stride-th of them."""
+    view = np.lib.stride_tricks.sliding_window_view(
+        images.numpy(), (size, size), (2, 3)
+    )
+    picked = view[:, :, ::stride, ::stride].transpose(0, 2, 3, 1, 4, 5)
+    return picked.reshape(len(picked), picked.shape[1] * picked.shape[2], -1).copy()
+
+
+def by_index(images, size, stride):
+    """All rows and columns of all patches as two tables of numbers."""
+    height, width = images.shape[2:]
+    ys, xs = (
+        torch.arange(0, n - size + 1, stride)[:, None] + torch.arange(size)
+        for n in (height, width)
+    )
+    cut = images.double()[:, :, ys[:, None, :, None], xs[None, :, None, :]]
+    return cut.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
+
+
+RIGHT = [by_squares, lambda im, s, t: F.unfold(im, s, stride=t).mT, in_numpy, by_index]
 WRONG = [
+    ("the_chapters", lambda im, s, t: by_squares(im, s, s)),
+    ("every_pixel", lambda im, s, t: F.unfold(im, s).mT),
     (
-        "reshaped",
-        lambda im, s: im.flatten().view(len(im), -1, im[0, :, :s, :s].numel()),
-    ),
-    ("columns_first", lambda im, s: by_squares(im, s, down=True)),
-    (
-        "pixels_transposed",
-        lambda im, s: by_squares(im, s, lambda p: p.mT.reshape(len(p), -1)),
-    ),
-    (
-        "channels_last",
-        lambda im, s: by_squares(im, s, lambda p: p.movedim(1, -1).flatten(1)),
-    ),
-    ("patches_last", lambda im, s: F.unfold(im, s, stride=s)),
-    ("patches_not_flattened", lambda im, s: by_squares(im, s, lambda p: p)),
-    (
-        "size_as_count",
-        lambda im, s: torch.stack(
+        "last_missing",
+        lambda im, s, t: torch.stack(
             [
-                strip.flatten(1)
-                for band in im.chunk(s, dim=2)
-                for strip in band.chunk(s, dim=3)
+                im[:, :, y : y + s, x : x + s].flatten(1)
+                for y in range(0, im.shape[2] - s, t)
+                for x in range(0, im.shape[3] - s, t)
             ],
             dim=1,
         ),
     ),
+    ("columns_first", lambda im, s, t: by_squares(im, s, t, down=True)),
+    (
+        "pixels_transposed",
+        lambda im, s, t: by_squares(im, s, t, lambda p: p.mT.reshape(len(p), -1)),
+    ),
+    (
+        "channels_last",
+        lambda im, s, t: by_squares(im, s, t, lambda p: p.movedim(1, -1).flatten(1)),
+    ),
+    ("patches_last", lambda im, s, t: F.unfold(im, s, stride=t)),
+    ("patches_not_flattened", lambda im, s, t: by_squares(im, s, t, lambda p: p)),
     ("channel_stays_in_front", unfolded_only),
     (
         "one_channel_a_token",
-        lambda im, s: torch.cat([by_squares(c, s) for c in im.split(1, dim=1)], dim=1),
+        lambda im, s, t: torch.cat(
+            [by_squares(c, s, t) for c in im.split(1, dim=1)], dim=1
+        ),
     ),
 ]
+PARTIAL = [(0, lambda im, s, t: package_patchify(im, s))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 import torch.nn.functional as F
 from einops import rearrange
 from torch import Tensor
@@ -13,73 +14,122 @@ from course_utils.grading.questions.draw import normal, sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
-def unpatchify(patches: Tensor, size: int, n_rows: int) -> Tensor:
+def unpatchify(patches: Tensor, size: int, stride: int, n_rows: int) -> Tensor:
+    return laid(patches, size, stride, n_rows)
+
+
+def laid(
+    patches: Tensor,
+    size: int,
+    stride: int,
+    n_rows: int,
+    *,
+    order: str = "(r q)",
+    inside: str = "(c y x)",
+    divide: str = "by how many",
+) -> Tensor:
+    """Lay the patches on top of each other; the keywords are what may go wrong."""
+    patches = rearrange(
+        patches, f"b {order} {inside} -> b r q c y x", r=n_rows, y=size, x=size
+    )
+    batch, rows, columns, channels = patches.shape[:4]
+    sides = (stride * (rows - 1) + size, stride * (columns - 1) + size)
+    total = patches.new_zeros(batch, channels, *sides)
+    count = patches.new_zeros(sides)
+    for r in range(rows):
+        for q in range(columns):
+            down = slice(r * stride, r * stride + size)
+            right = slice(q * stride, q * stride + size)
+            if divide == "last wins":
+                total[:, :, down, right] = 0
+            if divide != "first wins":
+                total[:, :, down, right] += patches[:, r, q]
+            else:
+                free = (count[down, right] == 0).to(patches.dtype)
+                total[:, :, down, right] += free * patches[:, r, q]
+            count[down, right] += 1
+    if divide == "by how many":
+        return total / count.clamp(min=1)
+    if divide == "by the most":
+        return total / count.max()
+    return total
+
+
+def laid_with(**change: Any) -> Any:
+    return lambda patches, size, stride, n_rows: laid(
+        patches, size, stride, n_rows, **change
+    )
+
+
+def rows_for_columns(patches: Tensor, size: int, stride: int, n_rows: int) -> Tensor:
+    return unpatchify(patches, size, stride, patches.shape[1] // n_rows)
+
+
+def side_by_side(patches: Tensor, size: int, stride: int, n_rows: int) -> Tensor:
+    """The chapter's function, as if no pixel belonged to two patches."""
     layout = "b (r q) (c y x) -> b c (r y) (q x)"
     return rearrange(patches, layout, r=n_rows, y=size, x=size)
 
 
-def lay(source: str, target: str = "b c (r y) (q x)") -> Any:
-    """Lay the patches out as if their axes had been in another order."""
-
-    def wrong(patches: Tensor, size: int, n_rows: int) -> Tensor:
-        layout = f"b {source} -> {target}"
-        return rearrange(patches, layout, r=n_rows, y=size, x=size)
-
-    return wrong
-
-
-def reshaped(patches: Tensor, size: int, n_rows: int) -> Tensor:
-    return patches.reshape(unpatchify(patches, size, n_rows).shape)
-
-
-def not_interleaved(patches: Tensor, size: int, n_rows: int) -> Tensor:
-    strips = lay("(r q) (c y x)", "b c (r q y x)")(patches, size, n_rows)
-    return strips.reshape(unpatchify(patches, size, n_rows).shape)
-
-
-def channels_split_first(patches: Tensor, size: int, n_rows: int) -> Tensor:
-    layout, c = "b (c r q y x) -> b c (r y) (q x)", patches.shape[2] // size**2
-    return rearrange(patches.flatten(1), layout, c=c, r=n_rows, y=size, x=size)
-
-
-def rows_for_columns(patches: Tensor, size: int, n_rows: int) -> Tensor:
-    return unpatchify(patches, size, patches.shape[1] // n_rows)
-
-
-def draw_patches(rng: np.random.Generator) -> list[Args]:
+def draw_patches(rng: np.random.Generator, touching: bool = False) -> list[Args]:
     cases: list[Args] = []
-    for size, channels in ((2, 3), (3, 1), (3, 2)):
+    for size, stride, channels in ((4, 2, 3), (3, 2, 1), (5, 2, 2)):
         rows, columns = sizes(rng, 2, least=2)
         shape = rows * columns, channels * size * size
-        cases.append((normal(rng, 2, *shape), size, rows))
+        stride = size if touching else stride
+        cases.append((normal(rng, 2, *shape), size, stride, rows))
     return cases
 
 
 QUESTION = Question(
     id="14.2",
-    title="Put the patches back",
+    title="Put the patches back, and average where they overlap",
     answer="unpatchify",
-    arguments=("patches", "size", "n_rows"),
+    arguments=("patches", "size", "stride", "n_rows"),
     outputs=(Output("images", "channel height width"),),
     reference=unpatchify,
     difficulty="medium",
-    minutes=8,
-    next_step="find the number of columns and of channels; turn the pattern round.",
+    minutes=15,
+    next_step="find the number of columns and of channels, and the sides of the image; "
+    "add every patch where it belongs, and count how many came to each pixel.",
     parts=(
-        Part("one image", 1, lambda rng: draw_patches(rng)[:1]),
         Part(
-            "any sizes",
+            "patches that overlap",
             2,
             draw_patches,
-            only_failure_hint="right for one size of the image, wrong for others",
+            only_failure_hint="right where patches only touch, wrong where they "
+            "overlap: a pixel is the mean of all patches that hold it",
         ),
+        Part("patches that touch", 1, lambda rng: draw_patches(rng, touching=True)[:2]),
     ),
     mistakes=(
         Mistake(
-            "reshaped",
-            "the numbers are only given a new shape: the first patch then fills the "
-            "first row of the image, instead of a square",
-            reshaped,
+            "the_chapters",
+            "this is the chapter's `unpatchify`, which lays patches side by side: here "
+            "they overlap, and the image is smaller",
+            side_by_side,
+        ),
+        Mistake(
+            "added_up",
+            "where patches overlap they are added up: divide each pixel by the number "
+            "of patches that hold it",
+            laid_with(divide="not"),
+        ),
+        Mistake(
+            "last_wins",
+            "where patches overlap the last one wins: the pixel is their mean",
+            laid_with(divide="last wins"),
+        ),
+        Mistake(
+            "first_wins",
+            "where patches overlap the first one wins: the pixel is their mean",
+            laid_with(divide="first wins"),
+        ),
+        Mistake(
+            "divided_alike",
+            "all pixels are divided by the same number: at the edges and corners fewer "
+            "patches meet than in the middle",
+            laid_with(divide="by the most"),
         ),
         Mistake(
             "rows_for_columns",
@@ -91,79 +141,109 @@ QUESTION = Question(
             "columns_first",
             "the patches are laid out column by column: patchify listed them row by "
             "row",
-            lay("(q r) (c y x)"),
+            laid_with(order="(q r)"),
         ),
         Mistake(
             "pixels_transposed",
             "every patch is turned over its diagonal: its numbers run along the rows "
             "of pixels",
-            lay("(r q) (c x y)"),
+            laid_with(inside="(c x y)"),
         ),
         Mistake(
             "channels_last",
             "the numbers of a patch are read pixel by pixel: they come channel by "
             "channel",
-            lay("(r q) (y x c)"),
-        ),
-        Mistake(
-            "pixels_interleaved",
-            "neighbouring pixels of a patch end up far apart: in the height, the "
-            "patch's row comes before the pixel's",
-            lay("(r q) (c y x)", "b c (y r) (x q)"),
+            laid_with(inside="(y x c)"),
         ),
         Mistake(
             "sides_exchanged",
             "height and width have changed places: the image lies on its side",
-            lambda p, s, n: unpatchify(p, s, n).mT,
-        ),
-        Mistake(
-            "not_interleaved",
-            "one patch is written out after the other, as a strip: before you flatten, "
-            "the pixels' row belongs right behind the patches' row, and the pixels' "
-            "column behind the patches' column",
-            not_interleaved,
-        ),
-        Mistake(
-            "channels_split_first",
-            "right for one channel; with more, the tokens are shared out among the "
-            "channels: every patch holds numbers of all channels",
-            channels_split_first,
+            lambda p, s, t, n: unpatchify(p, s, t, n).mT,
         ),
     ),
-    packaged=("unpatchify",),
 )
 
 
 # ----------------------------------------------------------------------- specimens
 
 
-def by_fold(patches, size, n_rows):
+def by_fold(patches, size, stride, n_rows, divide=True):
     columns = patches.shape[1] // n_rows
-    sides = n_rows * size, columns * size
-    return F.fold(patches.mT, sides, kernel_size=size, stride=size)
+    sides = (n_rows - 1) * stride + size, (columns - 1) * stride + size
+    options = {"output_size": sides, "kernel_size": size, "stride": stride}
+    count = F.fold(torch.ones_like(patches).mT, **options)
+    return F.fold(patches.mT, **options) / (count if divide else 1)
 
 
-def strips(patches, size, n_rows):
-    """Split the axes, bring the channel in front, and flatten too early."""
-    batch, count, width = patches.shape
-    columns, channels = count // n_rows, width // (size * size)
-    split = patches.view(batch, n_rows, columns, channels, size, size)
-    laid = split.permute(0, 3, 1, 2, 4, 5)
-    return laid.reshape(batch, channels, n_rows * size, columns * size)
+def in_numpy(patches, size, stride, n_rows):
+    """Pixel by pixel: the mean of what all patches say."""
+    table = patches.double().numpy()
+    batch, n, width = table.shape
+    columns, channels = n // n_rows, width // size**2
+    table = table.reshape(batch, n_rows, columns, channels, size, size)
+    height, length = (stride * (k - 1) + size for k in (n_rows, columns))
+    image = np.empty((batch, channels, height, length))
+    for y in range(height):
+        for x in range(length):
+            said = [
+                table[:, r, q, :, y - r * stride, x - q * stride]
+                for r in range(n_rows)
+                for q in range(columns)
+                if 0 <= y - r * stride < size and 0 <= x - q * stride < size
+            ]
+            image[:, :, y, x] = np.mean(said, axis=0)
+    return image
 
 
-def channels_from_the_tokens(patches, size, n_rows):
-    batch, count, width = patches.shape
-    columns, channels = count // n_rows, width // (size * size)
-    split = patches.reshape(batch, channels, n_rows, columns, size, size)
-    return split.transpose(3, 4).reshape(batch, channels, n_rows * size, -1)
+def by_numbers(patches, size, stride, n_rows):
+    """Each number of a patch knows the number of its pixel."""
+    columns = patches.shape[1] // n_rows
+    height, width = (stride * (k - 1) + size for k in (n_rows, columns))
+    numbers = torch.arange(height * width).view(1, 1, height, width).float()
+    where = F.unfold(numbers, size, stride=stride).mT.long()[0]  # (patch, pixel)
+    parts = patches.unflatten(-1, (-1, size * size)).transpose(1, 2).flatten(2)
+    index = where.flatten().expand_as(parts)
+    total = parts.new_zeros(*parts.shape[:2], height * width).scatter_add(
+        2, index, parts
+    )
+    count = torch.bincount(where.flatten(), minlength=height * width)
+    return (total / count).view(*parts.shape[:2], height, width)
 
 
-RIGHT = [by_fold]
+def by_einsum(patches, size, stride, n_rows):
+    """The mean as two matrices, one for the rows and one for the columns."""
+    columns = patches.shape[1] // n_rows
+    placed = []
+    for k in (n_rows, columns):
+        row = torch.arange(k)[:, None, None] * stride + torch.arange(size)[:, None]
+        table = (row == torch.arange(stride * (k - 1) + size)).float()
+        placed.append(table / table.sum((0, 1)))  # (patch, pixel, place)
+    cut = patches.view(len(patches), n_rows, columns, -1, size, size)
+    return torch.einsum("brqcyx,ryh,qxw->bchw", cut, *placed)
+
+
+RIGHT = [by_fold, in_numpy, by_numbers, by_einsum]
 WRONG = [
-    ("not_interleaved", strips),
-    ("channels_split_first", channels_from_the_tokens),
-    ("reshaped", lambda p, s, n: by_fold(p, s, n) * 0 + p.view(by_fold(p, s, n).shape)),
-    ("rows_for_columns", lambda p, s, n: by_fold(p, s, p.shape[1] // n)),
-    ("sides_exchanged", lambda p, s, n: by_fold(p, s, n).transpose(2, 3)),
+    (
+        "the_chapters",
+        lambda p, s, t, n: by_fold(p, s, s, n),
+    ),
+    ("added_up", lambda p, s, t, n: by_fold(p, s, t, n, divide=False)),
+    ("rows_for_columns", lambda p, s, t, n: by_fold(p, s, t, p.shape[1] // n)),
+    ("sides_exchanged", lambda p, s, t, n: by_fold(p, s, t, n).transpose(2, 3)),
+    (
+        "pixels_transposed",
+        lambda p, s, t, n: by_fold(p.unflatten(2, (-1, s, s)).mT.flatten(2), s, t, n),
+    ),
+    (
+        "channels_last",
+        lambda p, s, t, n: by_fold(p.unflatten(2, (s * s, -1)).mT.flatten(2), s, t, n),
+    ),
+    (
+        "columns_first",
+        lambda p, s, t, n: by_fold(
+            p.unflatten(1, (-1, n)).transpose(1, 2).flatten(1, 2), s, t, n
+        ),
+    ),
 ]
+PARTIAL = [(1, side_by_side)]
