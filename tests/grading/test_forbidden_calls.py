@@ -111,9 +111,9 @@ def test_a_module_that_hides_the_work_is_no_answer_to_the_layer():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda x, g, b, eps: F.layer_norm(x, x.shape[-1:], g, b, eps),
-        lambda x, g, b, eps: torch.layer_norm(x, x.shape[-1:], g, b, eps),
-        lambda x, g, b, eps: torch.nn.LayerNorm(x.shape[-1], eps=eps)(x) * g + b,
+        lambda x, g, b, eps, n: F.layer_norm(x, x.shape[-1:], g, b, eps),
+        lambda x, g, b, eps, n: torch.layer_norm(x, x.shape[-1:], g, b, eps),
+        lambda x, g, b, eps, n: torch.nn.LayerNorm(x.shape[-1], eps=eps)(x) * g + b,
     ],
 )
 def test_what_pytorch_has_under_the_same_name_is_no_answer_either(call):
