@@ -23,7 +23,7 @@ from pathlib import Path
 from course_utils.grading.classroom import engine, gradebook
 from course_utils.grading.classroom.class_file import read_class
 from course_utils.grading.classroom.extra_tests import questions_of, read_extra
-from course_utils.grading.classroom.layouts import find_submissions
+from course_utils.grading.classroom.layouts import find_in_all
 from course_utils.grading.questions import EXERCISES
 from course_utils.grading.sandbox.sandbox import (
     MEGABYTE,
@@ -60,15 +60,16 @@ def grade(options: argparse.Namespace) -> None:
     """Grade what has not been graded yet, and write every table and page anew."""
     settings = settings_of(options)
     about = read_class(options.class_file)
-    if options.out.resolve().is_relative_to(options.folder.resolve()):
+    folders = " ".join(map(str, options.folders))
+    if any(options.out.resolve().is_relative_to(x.resolve()) for x in options.folders):
         raise ValueError(
             f"--out is {options.out}, among the submissions: choose another folder."
         )
     refuse_overwriting(options.out, about)
-    found = find_submissions(options.folder, options.exercise, options.skip_unknown)
+    found = find_in_all(options.folders, options.exercise, options.skip_unknown)
     if not found:
         raise ValueError(
-            f"there is no notebook (.ipynb) in {options.folder}; give the folder that "
+            f"there is no notebook (.ipynb) in {folders}; give the folder that "
             "holds the submissions."
         )
     blank = {c: blank_result(c, settings) for c in {x.chapter for x in found}}
@@ -82,7 +83,7 @@ def grade(options: argparse.Namespace) -> None:
     for chapter in sorted(gradebook.untimed(rows, about)):
         print(f"{chapter}: no submission has a timestamp.txt; lateness is not counted")
     if others:
-        print(f"{others} corrections are of exercises that are not in {options.folder}")
+        print(f"{others} corrections are of exercises that are not in {folders}")
 
 
 def refuse_overwriting(out: Path, about: gradebook.Class) -> None:
@@ -239,7 +240,7 @@ def parser() -> argparse.ArgumentParser:
     )
     commands = main.add_subparsers(required=True)
     one = commands.add_parser("grade", help="grade a folder of submissions")
-    one.add_argument("folder", type=Path)
+    one.add_argument("folders", type=Path, nargs="+", metavar="folder")
     one.add_argument("--out", type=Path, default=Path("grades.csv"))
     add_limits(one)
     one.add_argument(

@@ -269,6 +269,28 @@ def find_submissions(
     return made
 
 
+def find_in_all(
+    folders: list[Path], chapter: str = "", skip_unknown: bool = False
+) -> list[Submission]:
+    """Find the submissions of several folders, each in a layout of its own.
+
+    Nobody may have handed in one exercise in two of them.
+    """
+    made: dict[tuple[str, str, str], list[Submission]] = {}
+    for folder in folders:
+        mine = find_submissions(folder, chapter, skip_unknown)
+        for one in mine:
+            others = made.get((one.student, one.number, one.chapter))
+            if one.chapter and others:
+                raise ValueError(
+                    f"{others[0].path} and {one.path} are both {one.student}'s for "
+                    f"{one.exercise}: keep one of them."
+                )
+        for one in mine:
+            made.setdefault((one.student, one.number, one.chapter), []).append(one)
+    return [one for several in made.values() for one in several]
+
+
 def refusal(path: Path, found: Place, chapter: str) -> str:
     """Say why a path is no submission, or nothing."""
     if path.suffix.lower() in ARCHIVES:

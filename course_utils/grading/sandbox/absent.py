@@ -9,13 +9,10 @@ purpose; the worker says so, and the notebook runs again with the whole package.
 from __future__ import annotations
 
 import ast
-import tempfile
-import threading
 from functools import lru_cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
-LOCK = threading.Lock()
 CALLED = "absent_was_called"  # set on `sys` by whatever was taken out
 INSTEAD = """
 import sys as _sys
@@ -43,37 +40,20 @@ def without(source: str, names: frozenset[str]) -> str | None:
     return ast.unparse(tree) if found else None
 
 
-def covers(names: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """The files to lay over those of the package: which, and over which."""
-    with LOCK:  # two threads would make two folders, and one of them would vanish
-        return covers_of(names) if names else ()
-
-
 @lru_cache
-def folder_for_covers() -> tempfile.TemporaryDirectory[str]:
-    """A folder that is deleted when this process ends."""
-    return tempfile.TemporaryDirectory(prefix="course_absent_")
+def covers(names: frozenset[str]) -> tuple[tuple[str, str | None], ...]:
+    """The files of the package to cover, and the text that takes the place of each.
 
-
-@lru_cache
-def covers_of(names: frozenset[str]) -> tuple[tuple[str, str], ...]:
-    """Write those files. Over a compiled module goes an empty one, which is no module.
-
-    Python then reads the source.
+    None covers a compiled module, so that Python reads the source.
     """
-    pairs: list[tuple[str, str]] = []
-    whole = folder_for_covers().name
-    nothing = Path(whole, "nothing")
-    nothing.touch()
-    for path in sorted(PACKAGE.rglob("*.py")):
+    pairs: list[tuple[str, str | None]] = []
+    for path in sorted(PACKAGE.rglob("*.py")) if names else ():
         if path.is_relative_to(PACKAGE / "grading"):
             continue
         source = without(path.read_text(encoding="utf-8"), names)
         if source is None:
             continue
-        folder = Path(tempfile.mkdtemp(dir=whole))
-        (folder / path.name).write_text(source, encoding="utf-8")
-        pairs.append((str(folder / path.name), str(path)))
+        pairs.append((str(path), source))
         compiled = path.parent.glob(f"__pycache__/{path.stem}.*.pyc")
-        pairs += [(str(nothing), str(one)) for one in compiled]
+        pairs += [(str(one), None) for one in compiled]
     return tuple(pairs)

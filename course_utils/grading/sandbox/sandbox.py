@@ -96,12 +96,20 @@ def worker_command() -> list[str]:
     return [python, "-S", "-s", "-B", str(PACKAGE / "grading" / "sandbox" / "main.py")]
 
 
+def in_memory(content: bytes) -> int:
+    """A file that no disk holds, ready to be read by bubblewrap."""
+    made = os.memfd_create("course")
+    os.write(made, content)
+    os.lseek(made, 0, os.SEEK_SET)
+    return made
+
+
 def bubblewrap_command(
-    limits: Limits, seccomp: int, absent: frozenset[str] = frozenset()
+    limits: Limits, seccomp: int, covered: dict[str, int | None]
 ) -> list[str]:
     """The command line that shows the worker what it needs and nothing else.
 
-    What is `absent` has no body in the package that it sees.
+    A file of the package that is `covered` has another content, or none.
     """
     command = [
         BUBBLEWRAP or "bwrap",
@@ -122,8 +130,11 @@ def bubblewrap_command(
         if not place.startswith("/usr/"):
             command += ["--ro-bind", place, place]
     command += ["--tmpfs", str(PACKAGE / "grading" / "questions")]
-    for cover, place in covers(absent):
-        command += ["--ro-bind", cover, place]
+    for place, content in covered.items():
+        instead = ["--ro-bind", "/dev/null"]
+        if content is not None:
+            instead = ["--ro-bind-data", str(content)]
+        command += [*instead, place]
     for place in ("/proc/cpuinfo", "/sys/devices/system/cpu"):  # for half precision
         command += ["--ro-bind-try", place, place]
     for device in ("null", "zero", "urandom", "random"):
@@ -171,18 +182,18 @@ def started(
             finally:
                 end(process, group=True)
         return
-    read, write = os.pipe()
+    covered = {
+        place: None if text is None else in_memory(text.encode())
+        for place, text in covers(absent)
+    }
+    seccomp = in_memory(seccomp_filter(platform.machine()))
+    files = [seccomp, *(x for x in covered.values() if x is not None)]
     try:
-        os.write(write, seccomp_filter(platform.machine()))
-        os.close(write)
-        process = subprocess.Popen(
-            bubblewrap_command(limits, read, absent),
-            pass_fds=[read],
-            env={},
-            **streams,
-        )
+        command = bubblewrap_command(limits, seccomp, covered)
+        process = subprocess.Popen(command, pass_fds=files, env={}, **streams)
     finally:
-        os.close(read)
+        for file in files:
+            os.close(file)
     try:
         yield process
     finally:
