@@ -14,10 +14,11 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Collection
-from contextlib import nullcontext
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -62,6 +63,18 @@ FAILURES = (
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
+MODES = [  # of PyTorch: how many there are, take the last one off, put one on
+    (
+        torch._C._len_torch_function_stack,
+        torch._C._pop_torch_function_stack,
+        torch._C._push_on_torch_function_stack,
+    ),
+    (
+        torch._C._len_torch_dispatch_stack,
+        partial(torch._C._pop_torch_dispatch_stack, None),
+        torch._C._push_on_torch_dispatch_stack,
+    ),
+]
 enable_recording = getattr(autograd, "_enable_profiler_legacy", None)
 disable_recording = getattr(autograd, "_disable_profiler_legacy", None)
 
@@ -119,6 +132,8 @@ def to_plain(value: Any, depth: int = 0) -> Any:
         if value.size * 8 > MAX_BYTES:
             raise NotPlainError(f"array of shape {value.shape}")
         return to_plain(torch.from_numpy(new_array(value, order="C")), depth + 1)
+    if kind is not tuple and issubclass(kind, tuple):  # a named one, a shape
+        return to_plain(tuple(tuple.__iter__(value)), depth)
     if kind is Fraction:
         return float(value)
     if isinstance(value, np.generic):
@@ -213,7 +228,7 @@ class Watch:
     def __exit__(self, kind: object, *_: object) -> None:
         watching = sys.gettrace() == self.trace and sys.getprofile() == self.profile
         sys.settrace(self.before[0])
-        sys.setprofile(self.before[1])
+        sys.setprofile(self.before[1] if callable(self.before[1]) else None)
         self.calls.__exit__(None, None, None)
         self.steps += self.calls.count
         self.library |= self.calls.others
@@ -352,6 +367,35 @@ def same_argument(old: Any, new: Any) -> bool:
     return bool(old == new)
 
 
+@contextmanager
+def no_modes() -> Iterator[None]:
+    """Put aside PyTorch's modes that a notebook left on; drop those left on inside.
+
+    A mode that counts operations, say, is called for each of them, and would pass for
+    a part of the answer.
+    """
+    before = [[pop() for _ in range(size())] for size, pop, _ in MODES]
+    try:
+        yield
+    finally:
+        for modes, (size, pop, push) in zip(before, MODES):
+            for _ in range(size()):
+                pop()
+            for mode in reversed(modes):
+                push(mode)
+
+
+def uncompiled() -> Any:
+    """Let compiled code run as it was written, where the compiler is loaded at all.
+
+    A compiler takes what watches the answer for a part of it.
+    """
+    stance = getattr(torch.compiler, "set_stance", None)
+    loaded = "torch._dynamo" in sys.modules and stance
+    return stance("force_eager") if loaded else nullcontext()
+
+
+@no_modes()
 def run(
     answer: Any,
     args: tuple[Any, ...] = (),
@@ -378,7 +422,7 @@ def run(
                 given = tuple(map(to_tensors, args, lent))
                 if program is not None:
                     program.take(given)
-                with program or nullcontext():
+                with program or nullcontext(), uncompiled():
                     value = answer(*given) if callable(answer) else answer
                 value = to_plain(value)
         except (Exception, SystemExit) as error:

@@ -98,6 +98,9 @@ def grade_answer(
     records = run_cases(question, answer, cases, run_watched, heard or Heard())
     can_trace = callable(answer) and bool(question.arguments)
     result = judge(question, seed, records, mutate=not can_trace)
+    if result.misconception == "loop":  # or it filled a cache: see the next time
+        records = run_cases(question, answer, cases, run_watched, Heard())
+        result = judge(question, seed, records, mutate=not can_trace)
     kind = result.misconception
     if not (can_trace and (kind in UNNAMED or kind.startswith("as "))):
         return result

@@ -51,8 +51,10 @@ result_type can_cast rand randn randint randperm rand_like randn_like uniform_ n
 manual_seed bernoulli multinomial get_default_dtype set_default_dtype retain_grad
 special_xlogy special_entr entr
 softplus logsigmoid leaky_relu gelu elu hardtanh
+device _record_function_enter_new _record_function_exit._RecordFunction
 """
 BASIC = set(ONE_THING.split())
+BASIC |= {f"{name}_" for name in BASIC}  # the same in place
 
 
 class Calls(TorchFunctionMode):

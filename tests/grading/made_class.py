@@ -108,14 +108,19 @@ class Student:
         """Where the notebook of an exercise lies, in this student's layout."""
         exercise, (first, last) = EXERCISES[chapter], self.name.split()
         name = f"{exercise}.ipynb"
-        return Path(self.layout) / {
-            "student": Path(self.name, name),
-            "nbgrader": Path(f"{first} {last}", exercise, name),
-            "exercise": Path(exercise, f"{last}, {first}", name),
-            "flat": Path(f"{first}_{last}_{exercise}.ipynb"),
-            "canvas": Path(f"{last}{first}_{self.number}_77_{exercise}-1.ipynb"),
-            "moodle": Path(f"{self.name}_{self.number}_assignsubmission_file_", name),
-        }[self.layout]
+        return (
+            Path(self.layout)
+            / {
+                "student": Path(self.name, name),
+                "nbgrader": Path(f"{first} {last}", exercise, name),
+                "exercise": Path(exercise, f"{last}, {first}", name),
+                "flat": Path(f"{first}_{last}_{exercise}.ipynb"),
+                "canvas": Path(f"{last}{first}_{self.number}_77_{exercise}-1.ipynb"),
+                "moodle": Path(
+                    f"{self.name}_{self.number}_assignsubmission_file_", name
+                ),
+            }[self.layout]
+        )
 
     def hand_in(self, root: Path) -> None:
         """Write the files; a student's folder has one timestamp for all in it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from course_utils.grading.classroom.submission_grader import examine, judge_all
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import EXERCISES, chapter_questions
+from course_utils.grading.sandbox import absent
 from course_utils.grading.sandbox.absent import covers, without
 from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.sandbox import Limits, started
@@ -63,6 +65,13 @@ def test_no_module_keeps_what_is_taken_out(name):
     for path in (ROOT / "course_utils").rglob("*.py"):
         if "grading" not in path.parts and str(path) not in changed:
             assert name not in definitions(path.read_text(encoding="utf-8"))
+
+
+def test_many_threads_find_the_same_files(monkeypatch):
+    monkeypatch.setattr(absent, "MADE", {})
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(covers, [frozenset({"causal_mask"})] * 8))
+    assert len(set(found)) == 1
 
 
 @pytest.mark.sandbox

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from answer_styles import POINTS, UNSEEN
+from answer_styles import STYLES as ANSWERS
 from nbclient import NotebookClient
 
 from course_utils.grading.classroom.submission_grader import examine, judge_all
@@ -150,3 +152,48 @@ def test_a_magic_that_is_passed_over_is_said_and_no_flag():
         "cell 1: %%bash is passed over",
         "cell 2: %who is passed over",
     ]
+
+
+IMPORTS = "import math\n\nimport torch\n\nfrom course_utils.checks import check"
+CHECK = """
+from pathlib import Path
+Path(".course_progress.json").unlink(missing_ok=True)
+check("06.1", attention)
+kept = "".join(Path(".course_progress.json").read_text().split())
+"""
+
+
+def test_check_gives_a_right_answer_its_points_however_it_is_written(tmp_path):
+    sources = [IMPORTS]
+    for name, answer in ANSWERS.items():
+        sources += [answer, f"{CHECK}print({name!r}, kept, sep='|')"]
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    notebook = nbformat.v4.new_notebook(cells=cells)
+    place = {"metadata": {"path": str(tmp_path)}}
+    client = NotebookClient(notebook, timeout=120, resources=place)
+    client.execute(env={**os.environ, "PYTHONPATH": str(ROOT)})
+    printed = [
+        line.split("|")
+        for cell in notebook.cells
+        for output in cell.outputs
+        if output.output_type == "stream" and output.name == "stdout"
+        for line in output.text.splitlines()
+        if "|" in line
+    ]
+    points = {
+        name: json.loads(kept)["questions"]["06.1"]["points"] for name, kept in printed
+    }
+    assert points == {name: POINTS.get(name, 4) for name in ANSWERS}
+
+
+@pytest.mark.parametrize("style", ANSWERS)
+def test_the_grader_gives_it_the_same(style):
+    cells = (IMPORTS, ANSWERS[style], 'check("06.1", attention)')
+    notebook, asked = Notebook(cells, digest=style), QUESTIONS[:1]
+    found = examine(notebook, asked, "secret", Limits())
+    by = replayer(Limits(), "bubblewrap")
+    (result,), more = judge_all(notebook, asked, "secret", found, by)
+    assert result.points == POINTS.get(style, 4)
+    flags = [*found.flags, *more]
+    assert bool(flags) == (style in UNSEEN)
+    assert all("how it works was not seen" in flag for flag in flags)

@@ -31,9 +31,8 @@ def command(made: MadeClass, out: Path, jobs: int) -> list[str]:
     folders = [str(made.root / "in" / layout) for layout in LAYOUTS]
     options = f"--seed secret --time-limit 2 --quiet --jobs {jobs}".split()
     about = ["--class", str(made.write()), "--out", str(out)]
-    return [sys.executable, "-m", "course_utils.grading", "grade", *folders, *about] + (
-        options
-    )
+    grade = [sys.executable, "-m", "course_utils.grading", "grade"]
+    return [*grade, *folders, *about, *options]
 
 
 def graded(made: MadeClass, out: Path, jobs: int = 2) -> str:
@@ -135,8 +134,8 @@ def busy_machine() -> Iterator[None]:
 
 
 def test_a_table_is_the_same_for_any_number_of_jobs_on_a_busy_machine(tmp_path):
-    made = make_class(tmp_path, COUNT // 2)
-    for i in range(3):  # 1.2 of 2 seconds in one cell
+    made = make_class(tmp_path, COUNT // 4)
+    for i in range(2):  # 1.2 of 2 seconds in one cell
         path = tmp_path / "in" / "student" / f"slow {i}" / f"{EXERCISES['06']}.ipynb"
         path.parent.mkdir()
         cells = [{"cell_type": "code", "source": f"{SLOW}\nnumber = {i}"}]
@@ -149,5 +148,5 @@ def test_a_table_is_the_same_for_any_number_of_jobs_on_a_busy_machine(tmp_path):
             tables.append(out.read_text("utf-8"))
     assert tables[0] == tables[1] == tables[2]
     slow = [line for line in tables[0].splitlines() if line.startswith("slow ")]
-    assert [line.split(",")[3] for line in slow] == ["3"] * 3
+    assert [line.split(",")[3] for line in slow] == ["3"] * 2
     assert not any("never ends" in line for line in slow)

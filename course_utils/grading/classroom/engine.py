@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import re
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -28,11 +27,12 @@ from course_utils.grading.classroom.submissions import (
     Submission,
     read_notebook,
 )
+from course_utils.grading.sandbox.absent import PARSING
 from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.sandbox import Isolation, Limits, sandbox_problem
 
 PACKAGE = Path(course_utils.__file__).parent
-JUDGING = threading.Lock()  # the reference draws random numbers of the whole process
+JUDGING = PARSING  # the reference draws random numbers of the whole process, and parses
 DEFAULTS = Limits()
 WAITING = 3  # submissions that wait for each worker
 CONNECTING = 20  # seconds for a scheduler to answer

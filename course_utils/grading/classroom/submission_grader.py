@@ -139,6 +139,7 @@ class Examination:
                 "answer": question.answer,
                 "arguments": question.arguments,
                 "watched": question.watched,
+                "unwatched": first_calls(question, self.cases[question.id]),
                 "packaged": question.packaged,
                 "variants": question.variants,
                 "recorded": recorded_cases(self.cases[question.id])
@@ -248,6 +249,16 @@ class Examination:
             elif not count and attempt.names:
                 flags.append(f"{question.id} renamed")
         return flags
+
+
+def first_calls(question: Question, cases: list[Case]) -> int:
+    """How many calls go before those that count: all, where steps are counted.
+
+    An answer may fill a cache when it first sees a size, and runs fewer lines then.
+    """
+    if any(part.constant_steps for part in question.parts):
+        return len(cases)
+    return int(question.watched)
 
 
 def split_note(note: str) -> tuple[str, str]:

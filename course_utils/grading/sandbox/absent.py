@@ -9,10 +9,11 @@ purpose; the worker says so, and the notebook runs again with the whole package.
 from __future__ import annotations
 
 import ast
-from functools import lru_cache
+import threading
 from pathlib import Path
 
 PACKAGE = Path(__file__).parents[2]
+PARSING = threading.RLock()  # Python 3.11 cannot parse in two threads at a time
 CALLED = "absent_was_called"  # set on `sys` by whatever was taken out
 INSTEAD = """
 import sys as _sys
@@ -40,8 +41,19 @@ def without(source: str, names: frozenset[str]) -> str | None:
     return ast.unparse(tree) if found else None
 
 
-@lru_cache
-def covers(names: frozenset[str]) -> tuple[tuple[str, str | None], ...]:
+Covers = tuple[tuple[str, str | None], ...]
+MADE: dict[frozenset[str], Covers] = {}
+
+
+def covers(names: frozenset[str]) -> Covers:
+    """The files of the package to cover, made once."""
+    if names not in MADE:
+        with PARSING:
+            MADE[names] = make_covers(names)
+    return MADE[names]
+
+
+def make_covers(names: frozenset[str]) -> Covers:
     """The files of the package to cover, and the text that takes the place of each.
 
     None covers a compiled module, so that Python reads the source.

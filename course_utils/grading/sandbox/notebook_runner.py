@@ -134,8 +134,8 @@ def evaluate(
     programs: list[Any] = []
     with time_limit(seconds):
         try:
-            if question["watched"]:  # let it import what it needs: slow when watched
-                run(answer, cases[0], names)
+            for args in cases[: question["unwatched"]]:  # to import, to fill a cache
+                run(answer, args, names)
             programs = [small(record(answer, cases[i])) for i in question["recorded"]]
             for args in cases:
                 watch = Watch(question["packaged"]) if question["watched"] else None

@@ -113,6 +113,7 @@ class Shell:
         self._say = say
         self._loop: Any = None
         self._cell = ""
+        self._local: Any = space  # names of the function that a magic stands in
         space["get_ipython"] = lambda: self
         for name in ("display", "help", "exit", "quit"):
             space[name] = lambda *_, **__: None
@@ -133,18 +134,21 @@ class Shell:
                 self.user_ns["_"] = value
 
     def _evaluate(self, code: Any) -> Any:
-        result = eval(code, self.user_ns)
+        result = eval(code, self.user_ns, self._local)
         if not code.co_flags & inspect.CO_COROUTINE:
             return result
         self._loop = self._loop or event_loop()
         return self._loop.run_until_complete(result)
 
     def _run_inside(self, source: str) -> None:
-        outer = self._cell
+        outer, local = self._cell, self._local
+        frame = sys._getframe(2)  # where the magic is called
+        inside = frame.f_globals is self.user_ns
+        self._local = frame.f_locals if inside else self.user_ns
         try:
             self.run(parsed(source), source, f"{outer.rstrip('>')}, inside>")
         finally:
-            self._cell = outer
+            self._cell, self._local = outer, local
 
     def run_line_magic(self, name: str, line: str = "", *_: Any, **__: Any) -> None:
         """Run what a magic of one line only measures; pass over the others."""

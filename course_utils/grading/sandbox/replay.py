@@ -14,6 +14,7 @@ import re
 import sys
 from typing import Any
 
+import numpy as np
 import torch
 from torch.overrides import (
     TorchFunctionMode,
@@ -21,7 +22,7 @@ from torch.overrides import (
     resolve_name,
 )
 
-from course_utils.grading.answer_runner import to_plain, to_tensors
+from course_utils.grading.answer_runner import no_modes, to_plain, to_tensors
 from course_utils.grading.sandbox.wire_format import decode, encode
 
 MAX_CALLS, MAX_CONSTANTS, MAX_ITEMS = 2_000, 200_000, 4_096
@@ -90,6 +91,8 @@ class Recorder(TorchFunctionMode):
             return {"is": "cpu"}
         if value is Ellipsis:
             return {"ellipsis": 0}
+        if isinstance(value, np.generic):  # np.sqrt(4), say
+            value = value.item()
         if value is None or type(value) in (bool, int, float, str):
             if type(value) is int and abs(value) >= 2**63:
                 raise NoRecordError("a huge number")
@@ -134,6 +137,7 @@ class Recorder(TorchFunctionMode):
                 self.remember(item, [*path, i])
 
 
+@no_modes()
 def record(answer: Any, args: tuple[Any, ...]) -> Message:
     """Run an answer and return its program, or why there is none."""
     given = tuple(to_tensors(x) for x in args)
