@@ -63,7 +63,8 @@ FAILURES = (
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
-MODES = [  # of PyTorch: how many there are, take the last one off, put one on
+# PyTorch's modes: how many there are, take the last one off, put one on
+MODES: list[tuple[Any, Any, Any]] = [
     (
         torch._C._len_torch_function_stack,
         torch._C._pop_torch_function_stack,
@@ -390,8 +391,8 @@ def uncompiled() -> Any:
 
     A compiler takes what watches the answer for a part of it.
     """
-    stance = getattr(torch.compiler, "set_stance", None)
-    loaded = "torch._dynamo" in sys.modules and stance
+    stance: Any = getattr(torch.compiler, "set_stance", None)
+    loaded = "torch._dynamo" in sys.modules and stance is not None
     return stance("force_eager") if loaded else nullcontext()
 
 

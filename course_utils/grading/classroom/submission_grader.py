@@ -16,7 +16,7 @@ from course_utils.grading.classroom.programs import (
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions.model import Case, Question
 from course_utils.grading.sandbox.replayer import DOES_NOT_END, Replayer
-from course_utils.grading.sandbox.sandbox import Isolation, Limits, converse
+from course_utils.grading.sandbox.sandbox import Allowance, Isolation, Limits, converse
 from course_utils.grading.sandbox.wire_format import decode_record, encode, plain_text
 from course_utils.grading.scoring import Result, judge
 
@@ -129,7 +129,7 @@ class Examination:
     cases: dict[str, list[Case]]
     limits: Limits
     isolation: Isolation
-    until: float  # the clock's time when it has to be over
+    left: Allowance
     absent: frozenset[str] = frozenset()  # taken out of the package
 
     def attempt(self, questions: tuple[Question, ...], skip: set[int]) -> Attempt:
@@ -155,12 +155,12 @@ class Examination:
             "questions": asked,
         }
         attempt = Attempt()
-        if time.monotonic() > self.until:
+        if self.left.is_spent():
             attempt.end = "budget"
             return attempt
         cases = {question.id: self.cases[question.id] for question in questions}
         for message in converse(
-            request, self.limits, self.isolation, self.until, self.absent
+            request, self.limits, self.isolation, self.left, self.absent
         ):
             try:
                 attempt.listen(message, cases)
@@ -289,10 +289,10 @@ def examine(
         return Examined()
     seed = hidden_seed(secret, notebook)
     cases = {question.id: question.cases(seed) for question in questions}
-    until = time.monotonic() + limits.total
+    left = Allowance(time.monotonic() + limits.total, limits.total)
     absent = frozenset(name for question in questions for name in question.packaged)
     return Examination(
-        notebook, questions, cases, limits, isolation, until, absent
+        notebook, questions, cases, limits, isolation, left, absent
     ).run()
 
 

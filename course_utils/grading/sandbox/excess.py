@@ -1,11 +1,22 @@
-"""Count what no limit of the kernel counts for one worker: its threads and files."""
+"""Count what no limit of the kernel counts for one worker, four times a second."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 
 MOST = 32  # processes that are looked at
+TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100  # a second
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a worker uses just now, with all that it started."""
+
+    threads: int = 0
+    names: int = 0  # of files in its own temporary folder, where it has one
+    seconds: float = 0.0  # of the processor
 
 
 def family(process: int) -> list[int]:
@@ -22,14 +33,14 @@ def family(process: int) -> list[int]:
     return found
 
 
-def threads_of(process: int) -> int:
-    """The number of threads of one process."""
+def numbers_of(process: int) -> tuple[int, float]:
+    """The threads of one process, and its processor time."""
     try:
-        status = Path(f"/proc/{process}/status").read_text()
+        status = Path(f"/proc/{process}/stat").read_text(errors="replace")
     except OSError:
-        return 0
-    counts = [line[8:] for line in status.splitlines() if line.startswith("Threads:")]
-    return int(counts[0]) if counts else 0
+        return 0, 0.0
+    numbers = status.rpartition(")")[2].split()  # its name may hold anything
+    return int(numbers[17]), (int(numbers[11]) + int(numbers[12])) / TICKS
 
 
 def files_of(process: int) -> int:
@@ -44,9 +55,9 @@ def files_of(process: int) -> int:
     return status.f_files - status.f_ffree
 
 
-def excess_of(process: int, threads: int, names: int) -> str:
-    """Say of what a worker has too many: "threads", "files", or nothing."""
+def usage_of(process: int) -> Usage:
+    """Look at a worker."""
     everyone = family(process)
-    if sum(map(threads_of, everyone)) > threads:
-        return "threads"
-    return "files" if len(everyone) > 1 and files_of(everyone[-1]) > names else ""
+    threads, seconds = zip(*map(numbers_of, everyone))
+    names = files_of(everyone[-1]) if len(everyone) > 1 else 0
+    return Usage(sum(threads), names, sum(seconds))

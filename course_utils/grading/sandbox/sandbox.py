@@ -12,6 +12,7 @@ import json
 import math
 import os
 import platform
+import re
 import secrets
 import selectors
 import shutil
@@ -27,7 +28,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from course_utils.grading.sandbox.absent import covers
-from course_utils.grading.sandbox.excess import excess_of
+from course_utils.grading.sandbox.excess import Usage, usage_of
 from course_utils.grading.sandbox.system_calls import SYSTEM_CALLS, seccomp_filter
 
 PACKAGE = Path(__file__).parents[2]
@@ -64,7 +65,10 @@ class Limits:
 
     @property
     def total(self) -> float:
-        """Seconds of the clock for a submission, all its workers together."""
+        """Seconds for a submission, all its workers together.
+
+        So many of the clock, and no more of the processor, by however many threads.
+        """
         return 6 * self.seconds + 40
 
     def alone(self) -> Limits:
@@ -79,6 +83,26 @@ class Limits:
             "RLIMIT_NOFILE": 256,
             "RLIMIT_CORE": 0,
         }
+
+
+@dataclass
+class Allowance:
+    """What is left to a submission, all its workers together."""
+
+    until: float = math.inf  # the time of the clock when it must be over
+    seconds: float = math.inf  # of the processor
+
+    def is_spent(self) -> bool:
+        """Whether nothing is left."""
+        return time.monotonic() > self.until or self.seconds <= 0
+
+    def excess(self, usage: Usage, limits: Limits) -> str:
+        """Say of what a worker has too much: "threads", "files", "time", or nothing."""
+        if usage.threads > limits.threads:
+            return "threads"
+        if usage.names > limits.names:
+            return "files"
+        return "time" if self.seconds <= 0 else ""
 
 
 # --------------------------------------------------------------------------- bubblewrap
@@ -234,6 +258,14 @@ def sandbox_problem() -> str | None:
     return None if last["end"] == "done" else "the sandbox ends its worker early"
 
 
+def counts_by_namespace() -> bool:
+    """Whether the kernel counts a sandbox's threads apart from the user's others.
+
+    Since Linux 5.14 it does; never those of root.
+    """
+    return [int(x) for x in re.findall(r"\d+", platform.release())[:2]] >= [5, 14]
+
+
 def request_of(limits: Limits, isolation: Isolation, mark: str) -> dict[str, Any]:
     """What every worker has to know."""
     own = isolation == "bubblewrap"  # a temporary folder, that is
@@ -245,6 +277,8 @@ def request_of(limits: Limits, isolation: Isolation, mark: str) -> dict[str, Any
         "threads": limits.threads,
         "names": limits.names if own else sys.maxsize,
     }
+    if isolation == "user" or (own and os.geteuid() and counts_by_namespace()):
+        settings["limits"]["RLIMIT_NPROC"] = limits.threads
     if isolation == "user":  # bubblewrap brings its own
         settings["filter"] = seccomp_filter(platform.machine()).hex()
     return settings
@@ -254,13 +288,13 @@ def converse(
     request: dict[str, Any],
     limits: Limits,
     isolation: Isolation = "bubblewrap",
-    until: float = math.inf,
+    left: Allowance | None = None,
     absent: frozenset[str] = frozenset(),
 ) -> Iterator[dict[str, Any]]:
     """Send a worker its request and yield its messages, the last of them its `end`.
 
     The end is "done", "time", "output" (too much), "threads" or "files" (too many),
-    "unreadable" or "died". `until` is the time of the clock when it must be over.
+    "unreadable" or "died". What it used is taken from what is `left`.
     """
     mark = secrets.token_hex()
     content = json.dumps({**request, **request_of(limits, isolation, mark)}).encode()
@@ -271,7 +305,7 @@ def converse(
         with suppress(BrokenPipeError):
             process.stdin.write(content)
             process.stdin.close()
-        for message in messages_of(process, limits, mark, until):
+        for message in messages_of(process, limits, mark, left or Allowance()):
             began = began or "ready" in message
             if "end" in message and not began:
                 said = process.stderr.read(2000).decode("utf-8", "replace").strip()
@@ -280,25 +314,28 @@ def converse(
 
 
 def messages_of(
-    process: subprocess.Popen[bytes], limits: Limits, mark: str, until: float
+    process: subprocess.Popen[bytes], limits: Limits, mark: str, left: Allowance
 ) -> Iterator[dict[str, Any]]:
     """Read lines of JSON until the worker is done, dead, silent or too talkative."""
     assert process.stdout
     descriptor, received = process.stdout.fileno(), 0
     pieces: list[bytes] = []
-    total = min(until, time.monotonic() + limits.total)
+    total = min(left.until, time.monotonic() + limits.total)
+    usage, seconds = Usage(), left.seconds
     with selectors.DefaultSelector() as selector:
         selector.register(descriptor, selectors.EVENT_READ)
         look = 0.0
         deadline = total  # until the first message: PyTorch may load slowly
         while True:
-            left = min(deadline, total) - time.monotonic()
-            ready = selector.select(min(max(left, 0), LOOK))
+            waiting = min(deadline, total) - time.monotonic()
+            ready = selector.select(min(max(waiting, 0), LOOK))
             too_much = ""
             if time.monotonic() >= look:
                 look = time.monotonic() + LOOK
-                too_much = excess_of(process.pid, limits.threads, limits.names)
-            if too_much or (left <= 0 and not ready):
+                usage = usage_of(process.pid)
+                left.seconds = seconds - usage.seconds
+                too_much = left.excess(usage, limits)
+            if too_much or (waiting <= 0 and not ready):
                 yield {"end": too_much or "time"}
                 return
             if not ready:
