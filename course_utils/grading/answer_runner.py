@@ -14,11 +14,10 @@ import re
 import sys
 import sysconfig
 import traceback
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Collection
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType, TracebackType
 from typing import Any
@@ -27,6 +26,7 @@ import numpy as np
 import torch
 from torch import autograd
 
+from course_utils.grading.modes import no_modes, uncompiled
 from course_utils.grading.operations import Calls
 
 PACKAGE = str(Path(__file__).parents[1])
@@ -63,19 +63,6 @@ FAILURES = (
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
-# PyTorch's modes: how many there are, take the last one off, put one on
-MODES: list[tuple[Any, Any, Any]] = [
-    (
-        torch._C._len_torch_function_stack,
-        torch._C._pop_torch_function_stack,
-        torch._C._push_on_torch_function_stack,
-    ),
-    (
-        torch._C._len_torch_dispatch_stack,
-        partial(torch._C._pop_torch_dispatch_stack, None),
-        torch._C._push_on_torch_dispatch_stack,
-    ),
-]
 enable_recording = getattr(autograd, "_enable_profiler_legacy", None)
 disable_recording = getattr(autograd, "_disable_profiler_legacy", None)
 
@@ -366,34 +353,6 @@ def same_argument(old: Any, new: Any) -> bool:
         same_names = old.keys() == new.keys()
         return same_names and all(same_argument(old[name], new[name]) for name in old)
     return bool(old == new)
-
-
-@contextmanager
-def no_modes() -> Iterator[None]:
-    """Put aside PyTorch's modes that a notebook left on; drop those left on inside.
-
-    A mode that counts operations, say, is called for each of them, and would pass for
-    a part of the answer.
-    """
-    before = [[pop() for _ in range(size())] for size, pop, _ in MODES]
-    try:
-        yield
-    finally:
-        for modes, (size, pop, push) in zip(before, MODES):
-            for _ in range(size()):
-                pop()
-            for mode in reversed(modes):
-                push(mode)
-
-
-def uncompiled() -> Any:
-    """Let compiled code run as it was written, where the compiler is loaded at all.
-
-    A compiler takes what watches the answer for a part of it.
-    """
-    stance: Any = getattr(torch.compiler, "set_stance", None)
-    loaded = "torch._dynamo" in sys.modules and stance is not None
-    return stance("force_eager") if loaded else nullcontext()
 
 
 @no_modes()

@@ -22,7 +22,8 @@ from torch.overrides import (
     resolve_name,
 )
 
-from course_utils.grading.answer_runner import no_modes, to_plain, to_tensors
+from course_utils.grading.answer_runner import to_plain, to_tensors
+from course_utils.grading.modes import no_modes
 from course_utils.grading.sandbox.wire_format import decode, encode
 
 MAX_CALLS, MAX_CONSTANTS, MAX_ITEMS = 2_000, 200_000, 4_096
