@@ -4,11 +4,10 @@
     torchrun --nproc_per_node=2 -m course_utils.training.distributed --steps 200
 
 Every process takes its share of the rows of each batch. It holds the whole model, and
-`DistributedDataParallel` averages the gradients; or, with --shard, its share of the
-model (see `sharding`), and --out is a folder. The batch of a step is the same for
-any number of processes, so a run may even go on with another number of them. On CPUs
-they talk by gloo, on GPUs by NCCL. `restored("gpt.pt")` gives the trained model back.
-Taught in chapter 15, which see.
+`DistributedDataParallel` averages the gradients, or its share (--shard). The batch of a
+step is the same for any number of processes, so a run may even go on with another
+number of them. On CPUs they talk by gloo, on GPUs by NCCL. `restored("gpt.pt")` gives
+the trained model back. Taught in chapter 15, which see.
 """
 
 from __future__ import annotations
@@ -37,8 +36,9 @@ from course_utils.models.transformer import GPT
 from course_utils.runtime import base_seed
 from course_utils.runtime import device as best_device
 from course_utils.training import checkpoints, sharding
+from course_utils.training.floor import lr_with_floor
 from course_utils.training.history import History, require_finite
-from course_utils.training.loop import adamw, compute_gradients, lr_at, seed_dropout
+from course_utils.training.loop import adamw, compute_gradients, seed_dropout
 from course_utils.training.precision import (
     DTYPES,
     FP16_PATIENCE,
@@ -258,16 +258,15 @@ def run(o: argparse.Namespace, place: DistributedContext) -> History:
     forward = torch.compile(parallel) if o.compile else parallel
     start, stop = len(history), min(o.stop_after or o.steps, o.steps)
     place.say(
-        f"{n_parameters:,} parameters, {place.world} "
-        f"process{'es' if place.world > 1 else ''} on {place.device.type}, "
-        f"{o.batch // place.world} of {o.batch} rows each, {precision}; from step "
-        f"{start}"
+        f"{n_parameters:,} parameters, {place.world} process{'es' * (place.world > 1)} "
+        f"on {place.device.type}, {o.batch // place.world} of {o.batch} rows each, "
+        f"{precision}; from step {start}"
     )
 
     model.train()
     for step in range(start, stop):
         started = time.perf_counter()
-        rate = lr_at(step, o.steps, o.lr, o.steps // 10)
+        rate = lr_with_floor(step, o.steps, o.lr, o.steps // 10, floor=o.min_lr or 0.0)
         for group in optimiser.param_groups:
             group["lr"] = rate
         seed_dropout(
@@ -336,6 +335,7 @@ def options(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add("--layers", type=int, default=4)
     add("--dropout", type=float, default=0.0, help="differs by number of processes")
     add("--lr", type=float, default=3e-3)
+    add("--min-lr", type=float, help="where the rate ends; 0, if not given")
     add("--weight-decay", type=float, default=0.1)
     add("--clip", type=float, default=1.0)
     add("--seed", type=int, default=0)

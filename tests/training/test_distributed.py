@@ -308,6 +308,13 @@ def test_bad_options_are_refused_in_words(options, words, capsys):
     assert words in capsys.readouterr().err
 
 
+def test_the_rate_ends_at_its_floor(tmp_path):
+    out = ["--out", str(tmp_path / "gpt.pt")]
+    rates = distributed.main([*SIZES, *out, "--min-lr", "1e-3", "--steps", "40"])["lr"]
+    assert rates[3] == max(rates) == 3e-3
+    assert 1e-3 < rates[-1] < 1.02e-3
+
+
 # --------------------------------------------------------------- the line to copy
 
 
