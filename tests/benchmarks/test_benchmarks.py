@@ -5,8 +5,10 @@ Nothing here is timed: what `make bench` says of a machine is no test of the cod
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import os
+import re
 from dataclasses import replace
 
 import pytest
@@ -28,7 +30,7 @@ from benchmarks.area_gpt import SIZES, operations
 from benchmarks.baseline_attention import PEERS, same_weights
 from benchmarks.baseline_gpt import ConcatenatingCache, PlainGPT
 from benchmarks.baseline_gpt import same_weights as same_gpt
-from benchmarks.figure import across, drawn, figure
+from benchmarks.figure import FONT, WIDTH, across, drawn, figure
 from benchmarks.memory import peak_bytes
 from benchmarks.page import BEGIN, END, PAGE, filled, verdict
 from benchmarks.results import (
@@ -238,6 +240,14 @@ def test_the_figure_draws_the_largest_size_of_each_comparison():
     assert 'role="img" aria-label="1 comparisons' in svg
     with pytest.raises(ValueError, match="make bench"):
         figure([])
+
+
+def test_the_words_of_the_figure_can_be_read_on_a_phone():
+    on_a_phone = 342 / WIDTH * FONT
+    assert on_a_phone > 11
+    words = re.findall(r">([^<]+)</text>", html.unescape(figure(load())))
+    assert len(words) > 10
+    assert max(map(len, words)) * 0.62 * FONT < WIDTH  # a wide font still fits
 
 
 def test_the_axis_is_logarithmic_and_cut_off():
