@@ -23,8 +23,6 @@ import torch.distributed.checkpoint as dcp
 from torch import Tensor, nn
 from torch.distributed.checkpoint.state_dict import get_state_dict, set_state_dict
 from torch.distributed.device_mesh import init_device_mesh
-from torch.distributed.fsdp import fully_shard
-from torch.distributed.tensor import DTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from course_utils.training.checkpoints import ADVICE, require_same_settings
@@ -43,6 +41,8 @@ def shard_model(model: nn.Module, device: torch.device) -> nn.Module:
     """
     if not dist.is_initialized():
         return model.to(device)
+    from torch.distributed.fsdp import fully_shard  # from PyTorch 2.6 on
+
     mesh = init_device_mesh(device.type, (dist.get_world_size(),))
     for block in blocks_of(model):  # the model comes from the CPU, one block at a time
         fully_shard(block, mesh=mesh)
@@ -63,7 +63,7 @@ def blocks_of(model: nn.Module) -> list[nn.Module]:
 
 def whole(x: Tensor) -> Tensor:
     """Give all of a tensor that may be split; every process has to ask."""
-    return x.full_tensor() if isinstance(x, DTensor) else x
+    return x.full_tensor() if hasattr(x, "full_tensor") else x
 
 
 # ------------------------------------------------------------------------ checkpoints
@@ -192,7 +192,7 @@ def held_bytes(model: nn.Module, optimiser: torch.optim.Optimizer) -> HeldBytes:
 
 def local_bytes(tensors: Iterable[Any]) -> int:
     """Add up the bytes that are here of tensors that may be split; no scalars."""
-    local = (x.to_local() if isinstance(x, DTensor) else x for x in tensors)
+    local = (x.to_local() if hasattr(x, "to_local") else x for x in tensors)
     return sum(x.nbytes for x in local if isinstance(x, Tensor) and x.dim() > 0)
 
 
