@@ -1,7 +1,7 @@
 """Take a trained model apart: who wrote what into the stream, and does it matter?
 
 Everything here reads or changes one quantity, what a head returns before its band of
-W_O. A head is named by a pair, (layer, number), both from 0. `edit_heads` works for
+$W_O$. A head is named by a pair, (layer, number), both from 0. `edit_heads` works for
 `AttentionOnly` and for `GPT`; what needs a stream that is a sum of heads alone, for
 `AttentionOnly`.
 """
@@ -44,9 +44,10 @@ def attentions_of(model: nn.Module) -> list[MultiHeadAttention]:
 def head_contexts(
     model: nn.Module, tokens: Int[Tensor, "batch token"]
 ) -> Float[Tensor, "layer batch head token d_head"]:
-    """Return what every head returns, C_r, before its band of W_O. Used in chapter 17.
+    """Return what every head returns, $C_r$, before its band of $W_O$.
 
-    Its mean over batch and token is what mean ablation puts in a head's place.
+    Its mean over batch and token is what mean ablation puts in a head's place. Used in
+    chapter 17.
     """
     seen: list[Tensor] = []
     with ExitStack() as hooks, torch.no_grad():
@@ -67,9 +68,9 @@ def edit_heads(
 ) -> Iterator[None]:
     """Let some heads return something else, as long as the `with` block lasts.
 
-    `replaced` maps (layer, head) to what stands in the place of C_r: 0 (zero ablation),
-    its mean (mean ablation) or the C_r of another run (patching). It broadcasts to
-    (batch, token, d_head). Used in chapter 17.
+    `replaced` maps (layer, head) to what stands in the place of $C_r$: 0 (zero
+    ablation), its mean (mean ablation) or the $C_r$ of another run (patching). It
+    broadcasts to (batch, token, d_head). Used in chapter 17.
     """
     layers = attentions_of(model)
     for layer, head in replaced:
@@ -131,7 +132,7 @@ def stream_terms(
 ) -> Float[Tensor, "term batch token d_model"]:
     """Return what embedding and heads wrote: terms whose sum is the last stream.
 
-    x = E[token] + sum over layers and heads of C_r W_O^r, in that order. Used in
+    $x = E[token] + sum_r C_r W_O^r$ over layers and heads, in that order. Used in
     chapter 17.
     """
     contexts = head_contexts(model, tokens)
@@ -161,7 +162,7 @@ def logit_terms(
 def logit_lens(
     model: AttentionOnly, tokens: Int[Tensor, "batch token"]
 ) -> Float[Tensor, "depth batch token n_tokens"]:
-    """Read the stream after 0, 1, … layers as if it were the last: norm(x_l) U.
+    """Read the stream after 0, 1, … layers as if it were the last: $norm(x_l) U$.
 
     Used in chapter 17.
     """
@@ -182,7 +183,7 @@ def after_same(
 ) -> Bool[Tensor, "batch token token"]:
     """Mark the positions that follow an earlier copy of a query's token.
 
-    M_ij = (j <= i and x_{j-1} = x_i). Taught in chapter 17.
+    $M_ij = 1$ where $j <= i$ and $x_{j-1} = x_i$. Taught in chapter 17.
     """
     same = tokens[:, :, None] == tokens[:, None, :]
     return F.pad(same[:, :, :-1], (1, 0)).tril()
@@ -194,8 +195,8 @@ def prefix_matching(
 ) -> Float[Tensor, "layer head"]:
     """Return the weight each head puts on what followed its token the last time.
 
-    The mean, over queries with an earlier copy of their token, of sum_j A_ij M_ij; M is
-    `after_same`. Used in chapter 17.
+    The mean, over queries with an earlier copy of their token, of $sum_j A_ij M_ij$; $M$
+    is `after_same`. Used in chapter 17.
     """
     if weights.dim() != 5 or weights.shape[-1] != tokens.shape[-1]:
         raise ValueError(
@@ -213,9 +214,9 @@ def prefix_matching(
 def previous_token(
     weights: Float[Tensor, "layer batch head query key"],
 ) -> Float[Tensor, "layer head"]:
-    """Return the weight each head puts on the token just before: the mean of A_i,i-1.
+    """Return the weight each head puts on the token just before.
 
-    Used in chapter 17.
+    The mean of $A_{i,i-1}$. Used in chapter 17.
     """
     if weights.dim() != 5 or weights.shape[-1] < 2:
         raise ValueError(

@@ -22,7 +22,7 @@ from course_utils.shapes import Float, Int, require_heads, require_sizes
 class AttentionBlock(nn.Module):
     """One layer of heads that read the normed stream and add to it.
 
-    x + sum_r C_r W_O^r, the heads attending over norm(x). Taught in chapter 17.
+    $x + sum_r C_r W_O^r$, the heads attending over $norm(x)$. Taught in chapter 17.
     """
 
     def __init__(self, d_model: int, n_heads: int):
@@ -46,7 +46,7 @@ class AttentionBlock(nn.Module):
 class AttentionOnly(nn.Module):
     """Predict the next token with `n_layers` layers of heads and nothing else.
 
-    logits = norm(E[x] + sum over layers and heads of C_r W_O^r) U. Used in
+    $logits = norm(E[x] + sum_r C_r W_O^r) U$, over all layers' heads. Used in
     chapter 17.
     """
 

@@ -15,8 +15,8 @@ def lr_with_floor(
 ) -> float:
     """Give the rate of a step that `lr_at` would bring to 0, brought to `floor`.
 
-    floor + (lr - floor) lr_at / lr after the warm-up; in the warm-up, lr_at. Past the
-    last step it stays at the floor.
+    $floor + (lr - floor) r / lr$ after the warm-up, $r$ being the rate of `lr_at`; in
+    the warm-up, $r$. Past the last step it stays at the floor.
     """
     if not 0 <= floor <= lr:
         raise ValueError(f"floor is {floor}, expected from 0 to lr = {lr}.")
