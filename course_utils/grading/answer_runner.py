@@ -346,7 +346,8 @@ def same_argument(old: Any, new: Any) -> bool:
     if isinstance(old, np.ndarray):
         if type(new) is not torch.Tensor or old.shape != new.shape:
             return False
-        return bool(arrays_equal(old, new.detach().numpy()))
+        is_float = old.dtype.kind == "f"  # NaN stays NaN
+        return bool(arrays_equal(old, new.detach().numpy(), equal_nan=is_float))
     if isinstance(old, list | tuple):
         return len(old) == len(new) and all(map(same_argument, old, new))
     if isinstance(old, dict):
