@@ -195,8 +195,8 @@ def prefix_matching(
 ) -> Float[Tensor, "layer head"]:
     """Return the weight each head puts on what followed its token the last time.
 
-    The mean, over queries with an earlier copy of their token, of $sum_j A_ij M_ij$; $M$
-    is `after_same`. Used in chapter 17.
+    The mean, over queries with an earlier copy of their token, of $sum_j A_ij M_ij$;
+    $M$ is `after_same`. Used in chapter 17.
     """
     if weights.dim() != 5 or weights.shape[-1] != tokens.shape[-1]:
         raise ValueError(
