@@ -266,9 +266,10 @@ def follows(wants):
         while i not in seen:
             seen.append(i)
             i = int(wants[i])
-        return len(seen) - seen.index(i)
+        return frozenset(seen[seen.index(i) :])
 
-    return torch.tensor([circle(i) <= 2 for i in range(len(wants))]).all()
+    found = {circle(i) for i in range(len(wants))}
+    return torch.tensor(len(wants) - sum(len(ring) > 2 for ring in found))
 
 
 HONEST = [

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
@@ -17,135 +20,185 @@ def grad_log(scores: Tensor, chosen: Tensor) -> Tensor:
     return F.one_hot(chosen, len(scores)).float() - torch.softmax(scores, dim=0)
 
 
+def ratio(scores: Tensor, old: Tensor, chosen: Tensor) -> Tensor:
+    """How much likelier each draw is now than it was when it was drawn."""
+    return (torch.softmax(scores, dim=0) / torch.softmax(old, dim=0))[chosen]
+
+
 def reinforce(
-    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
+    scores: Tensor, old: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
 ) -> Tensor:
-    return ((rewards - baseline)[:, None] * grad_log(scores, chosen)).mean(dim=0)
+    gain = ratio(scores, old, chosen) * (rewards - baseline)
+    return (gain[:, None] * grad_log(scores, chosen)).mean(dim=0)
 
 
-def draw_draws(rng: np.random.Generator, baseline: float | None = None) -> list[Args]:
-    cases = []
+def weighted(
+    factor: Callable[[Tensor, Tensor, Tensor], Tensor],
+    of: Callable[[Tensor, Tensor, Tensor], Tensor] = lambda s, old, c: grad_log(s, c),
+) -> Any:
+    """The estimate with another factor for each draw, or another gradient."""
+
+    def wrong(s: Tensor, old: Tensor, c: Tensor, r: Tensor, b: float) -> Tensor:
+        gain = factor(s, old, c) * (r - b)
+        return (gain[:, None] * of(s, old, c)).mean(dim=0)
+
+    return wrong
+
+
+def likelihood(scores: Tensor, chosen: Tensor) -> Tensor:
+    return torch.softmax(scores, dim=0)[chosen]
+
+
+def self_normalised(s: Tensor, old: Tensor, c: Tensor, r: Tensor, b: float) -> Tensor:
+    return reinforce(s, old, c, r, b) / ratio(s, old, c).mean()
+
+
+def baseline_not_weighted(
+    s: Tensor, old: Tensor, c: Tensor, r: Tensor, b: float
+) -> Tensor:
+    gain = ratio(s, old, c) * r - b
+    return (gain[:, None] * grad_log(s, c)).mean(dim=0)
+
+
+def draw_draws(rng: np.random.Generator, own: bool) -> list[Args]:
+    """Draws from these scores themselves, or from others."""
+    cases: list[Args] = []
     for _ in range(2):
         n, draws = sizes(rng, 2, least=4)
-        own = float(np.round(3 + rng.random(), 2)) if baseline is None else baseline
+        scores = normal(rng, n)
+        old = scores.copy() if own else normal(rng, n)
         chosen = rng.integers(0, n, 3 * draws)
-        rewards = 3 + normal(rng, 3 * draws)
-        cases.append((normal(rng, n), chosen, rewards.astype(np.float32), own))
+        rewards = (3 + normal(rng, 3 * draws)).astype(np.float32)
+        cases.append(
+            (scores, old, chosen, rewards, float(np.round(3 + rng.random(), 2)))
+        )
     return cases
-
-
-def no_log(scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float) -> Tensor:
-    alpha = torch.softmax(scores, dim=0)[chosen][:, None]
-    return ((rewards - baseline)[:, None] * alpha * grad_log(scores, chosen)).mean(0)
-
-
-def divided_again(
-    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
-) -> Tensor:
-    alpha = torch.softmax(scores, dim=0)[chosen][:, None]
-    return ((rewards - baseline)[:, None] * grad_log(scores, chosen) / alpha).mean(0)
-
-
-def weighted_again(
-    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
-) -> Tensor:
-    alpha = torch.softmax(scores, dim=0)[chosen]
-    each = (alpha * (rewards - baseline))[:, None] * grad_log(scores, chosen)
-    return each.sum(dim=0) / alpha.sum()
-
-
-def of_scores(
-    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
-) -> Tensor:
-    hot = F.one_hot(chosen, len(scores)).float() - scores
-    return ((rewards - baseline)[:, None] * hot).mean(dim=0)
-
-
-def only_the_chosen(
-    scores: Tensor, chosen: Tensor, rewards: Tensor, baseline: float
-) -> Tensor:
-    hot = F.one_hot(chosen, len(scores)).float()
-    return ((rewards - baseline)[:, None] * hot).mean(dim=0)
 
 
 QUESTION = Question(
     id="04.4",
-    title="A gradient from draws and rewards",
+    title="A gradient from another's draws",
     answer="reinforce_gradient",
-    arguments=("scores", "chosen", "rewards", "baseline"),
+    arguments=("scores", "old_scores", "chosen", "rewards", "baseline"),
     outputs=(Output("gradient", "score"),),
     reference=reinforce,
     difficulty="medium",
-    minutes=10,
-    next_step="write the gradient of log α_j by the scores for one draw, then average.",
+    minutes=12,
+    next_step="write the estimate for draws from `scores`; then ask how much likelier "
+    "each draw is now than when it was drawn.",
     parts=(
-        Part("without a baseline", 1, lambda rng: draw_draws(rng, 0.0)),
-        Part("with a baseline", 2, draw_draws),
+        Part("the same scores", 1, lambda rng: draw_draws(rng, True)),
+        Part(
+            "other scores",
+            2,
+            lambda rng: draw_draws(rng, False),
+            only_failure_hint="right for draws from these very scores, wrong for draws "
+            "from others: a choice that was drawn too rarely must count for more",
+        ),
     ),
     mistakes=(
         Mistake(
-            "no_log",
-            "this follows the gradient of α_j, not of log α_j: likely choices are "
-            "drawn more often already, and so count twice",
-            no_log,
+            "not_weighted",
+            "this is the chapter's estimate, for draws from `scores`: these were drawn "
+            "with `old_scores`, so some choices came up too often, others too rarely",
+            weighted(lambda s, old, c: torch.ones(len(c))),
         ),
         Mistake(
-            "divided_again",
-            "every draw is divided by its α_j once more: the gradient of log α_j has "
-            "that division in it already",
-            divided_again,
+            "upside_down",
+            "the ratio is upside down: a choice that was drawn too rarely must count "
+            "for more, not for less",
+            weighted(lambda s, old, c: ratio(old, s, c)),
         ),
         Mistake(
-            "weighted_again",
-            "the draws are averaged with the weights α once more: that they come up in "
-            "that proportion is weight enough",
-            weighted_again,
+            "not_normalised",
+            "the ratio is one of exponentials, exp(score − old score): each softmax "
+            "has its own sum to divide by",
+            weighted(lambda s, old, c: (s - old).exp()[c]),
+        ),
+        Mistake(
+            "new_probability_alone",
+            "each draw is weighted by its probability now: how likely it was when it "
+            "was drawn is missing",
+            weighted(lambda s, old, c: likelihood(s, c)),
+        ),
+        Mistake(
+            "old_probability_alone",
+            "each draw is divided by its old probability alone: it has to be "
+            "multiplied by the new one as well",
+            weighted(lambda s, old, c: 1 / likelihood(old, c)),
+        ),
+        Mistake(
+            "gradient_of_the_old",
+            "the gradient is taken at the old scores: asked for is that of `scores`; "
+            "the old ones matter for the ratio alone",
+            weighted(ratio, lambda s, old, c: grad_log(old, c)),
+        ),
+        Mistake(
+            "all_old",
+            "this is the estimate at the old scores, for which the draws were made: "
+            "asked for is the gradient at `scores`",
+            weighted(
+                lambda s, old, c: torch.ones(len(c)),
+                lambda s, old, c: grad_log(old, c),
+            ),
+        ),
+        Mistake(
+            "self_normalised",
+            "the estimate is divided by the mean ratio: a known variant, but here the "
+            "draws are averaged as they are",
+            self_normalised,
+        ),
+        Mistake(
+            "baseline_not_weighted",
+            "the ratio multiplies the reward, not the baseline: subtract the baseline "
+            "first",
+            baseline_not_weighted,
         ),
         Mistake(
             "no_baseline",
             "the baseline is not used: right on average, and as noisy as before",
-            lambda s, c, r, b: reinforce(s, c, r, 0.0),
+            lambda s, o, c, r, b: reinforce(s, o, c, r, 0.0),
         ),
         Mistake(
             "baseline_added",
             "the baseline is added: what is common to all rewards should go, not "
             "double",
-            lambda s, c, r, b: reinforce(s, c, r, -b),
+            lambda s, o, c, r, b: reinforce(s, o, c, r, -b),
         ),
         Mistake(
             "baseline_from_the_gradient",
             "the baseline is subtracted from the gradient itself: it belongs to the "
             "rewards, before they multiply anything",
-            lambda s, c, r, b: reinforce(s, c, r, 0.0) - b,
+            lambda s, o, c, r, b: reinforce(s, o, c, r, 0.0) - b,
         ),
         Mistake(
             "downhill",
             "every sign is turned round: a choice that went better than the baseline "
             "must become likelier",
-            lambda s, c, r, b: -reinforce(s, c, r, b),
+            lambda s, o, c, r, b: -reinforce(s, o, c, r, b),
         ),
         Mistake(
             "summed",
             "the draws are added up, not averaged: more draws would mean a larger "
             "gradient",
-            lambda s, c, r, b: len(c) * reinforce(s, c, r, b),
+            lambda s, o, c, r, b: len(c) * reinforce(s, o, c, r, b),
         ),
         Mistake(
             "only_the_chosen",
             "only the chosen score gets a gradient: when it rises all other weights "
             "fall, so the others have one too",
-            only_the_chosen,
+            weighted(ratio, lambda s, old, c: F.one_hot(c, len(s)).float()),
         ),
         Mistake(
             "scores_for_weights",
             "the scores stand where the weights belong: subtract α, after the softmax",
-            of_scores,
+            weighted(ratio, lambda s, old, c: F.one_hot(c, len(s)).float() - s),
         ),
         Mistake(
             "mean_for_baseline",
             "the mean of the rewards is subtracted: a fine baseline, but not the one "
             "that is given",
-            lambda s, c, r, b: reinforce(s, c, r, float(r.mean())),
+            lambda s, o, c, r, b: reinforce(s, o, c, r, float(r.mean())),
         ),
     ),
 )
@@ -155,36 +208,58 @@ QUESTION = Question(
 
 
 def estimate(weigh):
-    """REINFORCE by a loop over the draws, each worth `weigh(reward, baseline, a)`."""
+    """A loop over the draws, each worth `weigh(reward, baseline, now, then)`."""
 
-    def answer(scores, chosen, rewards, baseline):
-        alpha, total = shares(scores), torch.zeros(len(scores))
+    def answer(scores, old_scores, chosen, rewards, baseline):
+        now, then, total = shares(scores), shares(old_scores), torch.zeros(len(scores))
         for j, reward in zip(chosen.tolist(), rewards):
-            step = -alpha.clone()
+            step = -now.clone()
             step[j] += 1
-            total += weigh(reward, baseline, alpha[j]) * step
+            total += weigh(reward, baseline, now[j], then[j]) * step
         return total / len(chosen)
 
     return answer
 
 
-RIGHT = [estimate(lambda r, b, a: r - b)]
-WRONG = [
-    ("no_log", estimate(lambda r, b, a: (r - b) * a)),
-    ("divided_again", estimate(lambda r, b, a: (r - b) / a)),
-    ("no_baseline", estimate(lambda r, b, a: r)),
-    ("baseline_added", estimate(lambda r, b, a: r + b)),
-    ("downhill", estimate(lambda r, b, a: b - r)),
-    (
-        "summed",
-        lambda s, c, r, b: estimate(lambda r, b, a: r - b)(s, c, r, b) * c.numel(),
-    ),
-    (
-        "baseline_from_the_gradient",
-        lambda s, c, r, b: estimate(lambda r, b, a: r)(s, c, r, b) - b,
-    ),
-    (
-        "only_the_chosen",
-        lambda s, c, r, b: torch.zeros(len(s)).index_add(0, c, r - b) / len(c),
-    ),
+def by_autograd(scores, old_scores, chosen, rewards, baseline):
+    """The gradient of the mean of ratio times gain, by the scores."""
+    scores = scores.double().requires_grad_()
+    log_now = torch.log_softmax(scores, 0)[chosen]
+    log_then = torch.log_softmax(old_scores.double(), 0)[chosen]
+    gain = (log_now - log_then).exp() * (rewards - baseline)
+    return torch.autograd.grad(gain.mean(), scores)[0]
+
+
+def by_einsum(scores, old_scores, chosen, rewards, baseline):
+    now, then = scores.softmax(0), old_scores.softmax(0)
+    slopes = torch.diag(now) - torch.outer(now, now)  # row j: the gradient of now_j
+    gain = (rewards - baseline) / then[chosen] / len(chosen)
+    return torch.einsum("t,tn->n", gain, slopes[chosen])
+
+
+def in_numpy(scores, old_scores, chosen, rewards, baseline):
+    now, then = (np.exp(x.numpy()) for x in (scores, old_scores))
+    now, then, j = now / now.sum(), then / then.sum(), chosen.numpy()
+    gain = now[j] / then[j] * (rewards.numpy() - baseline)
+    return (gain[:, None] * (np.eye(len(now))[j] - now)).mean(0)
+
+
+RIGHT = [
+    estimate(lambda r, b, now, then: (r - b) * now / then),
+    by_autograd,
+    by_einsum,
+    in_numpy,
 ]
+WRONG = [
+    ("not_weighted", estimate(lambda r, b, now, then: r - b)),
+    ("upside_down", estimate(lambda r, b, now, then: (r - b) * then / now)),
+    ("new_probability_alone", estimate(lambda r, b, now, then: (r - b) * now)),
+    ("old_probability_alone", estimate(lambda r, b, now, then: (r - b) / then)),
+    ("baseline_not_weighted", estimate(lambda r, b, now, then: r * now / then - b)),
+    ("no_baseline", estimate(lambda r, b, now, then: r * now / then)),
+    ("baseline_added", estimate(lambda r, b, now, then: (r + b) * now / then)),
+    ("downhill", estimate(lambda r, b, now, then: (b - r) * now / then)),
+    ("summed", lambda *given: by_einsum(*given) * len(given[2])),
+    ("all_old", lambda s, o, c, r, b: by_einsum(o, o, c, r, b)),
+]
+PARTIAL = [(1, estimate(lambda r, b, now, then: r - b))]

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
@@ -23,8 +24,14 @@ def cycles(wants: list[int]) -> list[int]:
     return found
 
 
-def can_follow(wants: Tensor) -> bool:
-    return max(cycles(wants.tolist())) <= 2
+def circles(wants: Tensor) -> list[int]:
+    """The length of every circle, each once."""
+    found = cycles(wants.tolist())
+    return [n for n in sorted(set(found)) for _ in range(found.count(n) // n)]
+
+
+def can_follow(wants: Tensor) -> int:
+    return len(wants) - sum(n > 2 for n in circles(wants))
 
 
 def draw_circle(
@@ -52,24 +59,26 @@ def drawn(*kinds: tuple[Any, ...]) -> Callable[[np.random.Generator], list[Args]
     return lambda rng: [draw_circle(rng, *kind) for kind in kinds]
 
 
-def walk(wants: list[int]) -> list[int]:
-    """The tokens met on the way from the first one."""
-    met = [wants[0]]
+def met_from(wants: list[int], start: int = 0) -> int:
+    """The length of the circle that a token's wishes lead into."""
     for _ in wants:
-        met.append(wants[met[-1]])
-    return met
+        start = wants[start]
+    token, length = wants[start], 1
+    while token != start:
+        token, length = wants[token], length + 1
+    return length
 
 
 QUESTION = Question(
     id="05.5",
-    title="Which wishes symmetric scores can fulfil",
+    title="How many wishes symmetric scores can fulfil",
     answer="can_follow",
     arguments=("wants",),
-    outputs=(Output("possible"),),
+    outputs=(Output("fulfilled"),),
     reference=can_follow,
     difficulty="hard",
     minutes=20,
-    next_step="follow the wishes from a token, and see whether and when it comes back.",
+    next_step="which wishes contradict each other, and how many of them have to go?",
     parts=(
         Part("three and one", 1, drawn((3, 0), (1, 2), (1, 0), (3, 0))),
         Part(
@@ -95,78 +104,99 @@ QUESTION = Question(
         Part(
             "several circles",
             1,
-            lambda rng: [draw_apart(rng, *n) for n in ((1, 3), (2, 4), (1, 2), (2, 2))],
+            lambda rng: [
+                draw_apart(rng, *n) for n in ((3, 3), (1, 3), (2, 4), (5, 3, 2), (2, 2))
+            ],
             only_failure_hint="right for one circle, wrong when there are several "
-            "side by side: start from every token in turn",
+            "side by side: each has its own contradiction",
         ),
     ),
     mistakes=(
         Mistake(
-            "pairs_refused",
-            "two tokens that want each other are refused: dot products can't do it, "
+            "yes_or_no",
+            "this says whether all wishes can be fulfilled, as in the chapter: asked "
+            "for is how many of them can be, at most",
+            lambda wants: max(circles(wants)) <= 2,
+        ),
+        Mistake(
+            "all_or_nothing",
+            "where not all wishes can be fulfilled, none is counted: give up as few as "
+            "you can",
+            lambda wants: len(wants) * (max(circles(wants)) <= 2),
+        ),
+        Mistake(
+            "circle_given_up",
+            "all wishes of a long circle are given up: when one of them goes, the "
+            "others are a chain, and a chain can be fulfilled",
+            lambda wants: len(wants) - sum(n for n in circles(wants) if n > 2),
+        ),
+        Mistake(
+            "pairs_broken",
+            "two tokens that want each other lose a wish: dot products can't do it, "
             "but here any symmetric table will do, and both wishes are about one entry",
-            lambda wants: max(cycles(wants.tolist())) <= 1,
+            lambda wants: len(wants) - sum(n > 1 for n in circles(wants)),
+        ),
+        Mistake(
+            "every_circle_broken",
+            "every circle loses a wish, also that of one token that wants itself and "
+            "that of two that want each other: which entries would have to differ?",
+            lambda wants: len(wants) - len(circles(wants)),
+        ),
+        Mistake(
+            "one_in_all",
+            "one wish is given up in all, although there are several circles: each has "
+            "its own contradiction",
+            lambda wants: len(wants) - (max(circles(wants)) > 2),
         ),
         Mistake(
             "only_threes",
-            "only circles of exactly three are refused: around a longer one each score "
+            "only circles of exactly three lose a wish: around a longer one each score "
             "must be larger than the one before, too",
-            lambda wants: 3 not in cycles(wants.tolist()),
+            lambda wants: len(wants) - circles(wants).count(3),
         ),
         Mistake(
-            "only_whole_circles",
-            "a circle is seen only when every token is in it: others may lead into it, "
-            "and the tokens of the circle still contradict each other",
-            lambda wants: (
-                len(set(wants.tolist())) < len(wants)
-                or max(cycles(wants.tolist())) <= 2
-            ),
+            "tails_given_up",
+            "tokens that only lead into a circle are not counted: their wishes "
+            "contradict nobody's",
+            lambda wants: sum(n - (n > 2) for n in circles(wants)),
         ),
         Mistake(
             "only_from_the_first",
-            "only the wishes of the first token are followed: the circle may be "
+            "only the wishes of the first token are followed: there may be circles "
             "elsewhere",
-            lambda wants: (
-                0 not in walk(wants.tolist()) or walk(wants.tolist()).index(0) + 1 <= 2
+            lambda wants: len(wants) - (met_from(wants.tolist()) > 2),
+        ),
+        Mistake(
+            "counted_from_each",
+            "a circle is counted once for each token from which you come to it: it is "
+            "one contradiction, and costs one wish",
+            lambda wants: sum(
+                met_from(wants.tolist(), i) <= 2 for i in range(len(wants))
             ),
-        ),
-        Mistake(
-            "someone_wants_itself",
-            "one token that wants itself is taken to be enough: look for circles of "
-            "three or more, wherever they are",
-            lambda wants: any(w == i for i, w in enumerate(wants.tolist())),
-        ),
-        Mistake(
-            "not_everyone_wanted",
-            "it is only asked whether two tokens want the same one: that says nothing "
-            "about circles",
-            lambda wants: len(set(wants.tolist())) < len(wants),
         ),
         Mistake(
             "everything",
-            "everything is called possible: rock, paper, scissors is a circle of "
+            "every wish is counted as fulfilled: rock, paper, scissors is a circle of "
             "three, and ends in a number larger than itself",
-            lambda wants: True,
+            lambda wants: len(wants),
         ),
         Mistake(
             "mutual_only",
-            "only wishes that are returned are allowed: a chain that ends somewhere is "
+            "only wishes that are returned are counted: a chain that ends somewhere is "
             "no contradiction, its scores can grow towards the end",
-            lambda wants: all(
-                wants.tolist()[w] == i for i, w in enumerate(wants.tolist())
-            ),
+            lambda wants: sum(n for n in circles(wants) if n <= 2),
         ),
         Mistake(
-            "turned_round",
-            "true and false are exchanged: the answer is whether the wishes *can* be "
-            "fulfilled",
-            lambda wants: not can_follow(wants),
+            "tokens_wanted",
+            "the tokens that somebody wants are counted: two wishes for the same token "
+            "can both be fulfilled",
+            lambda wants: len(set(wants.tolist())),
         ),
         Mistake(
-            "every_circle",
-            "every circle is refused, also that of one token that wants itself and "
-            "that of two that want each other: which entries would have to differ?",
-            lambda wants: not cycles(wants.tolist()),
+            "given_up",
+            "this is the number of wishes that have to be given up: asked for is how "
+            "many can be fulfilled",
+            lambda wants: sum(n > 2 for n in circles(wants)),
         ),
     ),
 )
@@ -180,33 +210,77 @@ def in_steps(wants):
     left = dict(enumerate(wants.tolist()))
     while loose := set(left) - set(left.values()):
         left = {i: w for i, w in left.items() if i not in loose}
-    return all(left[w] == i for i, w in left.items())
+    fulfilled = len(wants)
+    while left:
+        token, length = next(iter(left)), 0
+        while token in left:
+            token, length = left.pop(token), length + 1
+        fulfilled -= length > 2
+    return fulfilled
+
+
+def by_colours(wants):
+    """Walk from each token until something known; a new circle ends the walk."""
+    seen, lost = {}, 0
+    for start in range(len(wants)):
+        token, step = start, 0
+        while token not in seen:
+            seen[token] = (start, step)
+            token, step = int(wants[token]), step + 1
+        walk_of, entered = seen[token]
+        lost += walk_of == start and step - entered > 2
+    return torch.tensor(len(wants) - lost)
+
+
+def by_sets(wants):
+    w, rings = wants.tolist(), set()
+    for token in range(len(w)):
+        for _ in w:
+            token = w[token]
+        ring = [token]
+        while w[ring[-1]] != token:
+            ring.append(w[ring[-1]])
+        rings.add(frozenset(ring))
+    return float(len(w) - sum(len(ring) >= 3 for ring in rings))
+
+
+def by_powers(wants):
+    """The map applied often leaves the circles; each has one smallest token."""
+    far = np.arange(len(wants))
+    for _ in range(len(wants)):
+        far = wants.numpy()[far]
+    lost = 0
+    for token in set(far.tolist()):
+        ring = [token]
+        while (after := int(wants[ring[-1]])) != token:
+            ring.append(after)
+        lost += len(ring) > 2 and token == min(ring)
+    return np.int64(len(wants) - lost).item()
 
 
 def met_from_the_first(wants):
-    """Follow the first token alone, and count whom it meets."""
-    token, met = 0, set()
+    """Follow the first token alone, until it meets somebody again."""
+    token, met = 0, []
     while token not in met:
-        met.add(token)
+        met.append(token)
         token = int(wants[token])
-    return len(met) <= 2
+    return len(wants) - (len(met) - met.index(token) > 2)
 
 
-RIGHT = [in_steps]
+RIGHT = [in_steps, by_colours, by_sets, by_powers]
 WRONG = [
+    ("yes_or_no", lambda wants: in_steps(wants) == len(wants)),
+    ("everything", lambda wants: wants.shape[0]),
+    ("tokens_wanted", lambda wants: len(wants.unique())),
+    ("given_up", lambda wants: len(wants) - in_steps(wants)),
+    ("only_from_the_first", met_from_the_first),
     (
-        "pairs_refused",
-        lambda wants: (
-            all(w == i or wants[w] != i for i, w in enumerate(wants.tolist()))
-            and can_follow(wants)
-        ),
+        "mutual_only",
+        lambda wants: sum(wants[w].item() == i for i, w in enumerate(wants.tolist())),
     ),
-    ("everything", lambda wants: len(wants) > 0),
     (
-        "only_threes",
-        lambda wants: (
-            not any(wants[wants[wants[i]]] == i != wants[i] for i in range(len(wants)))
-        ),
+        "all_or_nothing",
+        lambda wants: len(wants) if by_sets(wants) == len(wants) else 0,
     ),
 ]
-PARTIAL = [(3, met_from_the_first)]
+PARTIAL = [(4, met_from_the_first)]
