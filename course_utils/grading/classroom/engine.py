@@ -7,7 +7,6 @@ once more, alone, before it costs a point.
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -216,10 +215,10 @@ def resumed(
     results: dict[int, gradebook.Row] = {}
     tasks: list[Task] = []
     for i, submission in enumerate(submissions):
-        content = read_notebook(submission.path).digest
-        key = settings.key_of(submission.chapter, content)
+        notebook = read_notebook(submission.path)
+        key = settings.key_of(submission.chapter, notebook.digest)
         if key in kept:
             results[i] = kept[key]
         else:
-            tasks.append((i, dataclasses.replace(submission, digest=content)))
+            tasks.append((i, submission))
     return results, tasks

@@ -25,6 +25,7 @@ from course_utils.grading.classroom.layouts import files_under
 from course_utils.grading.classroom.submissions import read_notebook, shown_name
 from course_utils.grading.questions import EXERCISES, find_question
 from course_utils.grading.sandbox.sandbox import (
+    NOTHING,
     Isolation,
     Limits,
     SandboxError,
@@ -159,9 +160,7 @@ def usable_isolation() -> Isolation | None:
     if os.geteuid() or platform.machine() not in SYSTEM_CALLS:
         return None
     try:
-        *_, last = converse(
-            {"cells": [], "skip": [], "questions": {}}, DEFAULTS, "user"
-        )
+        *_, last = converse(NOTHING, DEFAULTS, "user")
     except (SandboxError, OSError, subprocess.SubprocessError):
         return None
     return "user" if last["end"] == "done" else None

@@ -49,11 +49,16 @@ class Place:
     between: tuple[str, ...] = ()  # folders that say neither who nor what
 
 
+def named_whole(text: str) -> str:
+    """The exercise whose whole name is in a text."""
+    plain = text.lower().replace(" ", "_")
+    return next((x for x, exercise in EXERCISES.items() if exercise in plain), "")
+
+
 def chapter_in(text: str) -> str:
     """Find which exercise a name speaks of: its whole name, or its two digits."""
-    for chapter, exercise in EXERCISES.items():
-        if exercise in text.lower().replace(" ", "_"):
-            return chapter
+    if found := named_whole(text):
+        return found
     numbers = re.findall(r"(?<!\d)(\d\d)(?!\d)(?=[_ -]|$|\.)", text)
     known = {number for number in numbers if number in EXERCISES}
     return known.pop() if len(known) == 1 else ""
@@ -61,12 +66,9 @@ def chapter_in(text: str) -> str:
 
 def exercise_folder(name: str) -> str:
     """Tell whether a folder's name is that of an exercise, and of which chapter."""
-    plain = name.lower().replace(" ", "_")
-    for chapter, exercise in EXERCISES.items():
-        if exercise in plain:
-            return chapter
     numbered = NUMBERED.fullmatch(name.lower())
-    return numbered[1] if numbered and numbered[1] in EXERCISES else ""
+    number = numbered[1] if numbered and numbered[1] in EXERCISES else ""
+    return named_whole(name) or number
 
 
 def without_exercise(stem: str, chapter: str) -> str:
@@ -261,11 +263,11 @@ def find_submissions(
         time, more = handed_in(folder, chosen, first) if own_folder else (None, ())
         flags += more
         shown = shown_name(key[0])
-        made.append(Submission(shown, key[2], chosen, tuple(flags), "", key[1], time))
+        made.append(Submission(shown, key[2], chosen, tuple(flags), key[1], time))
     for key, lacking in sorted(lost.items()):
         flag = f"not understood: {shown_name(lacking[0][0].name)} {lacking[0][1]}"
         shown = shown_name(key[0])
-        made.append(Submission(shown, "", lacking[0][0], (flag,), "", key[1]))
+        made.append(Submission(shown, "", lacking[0][0], (flag,), key[1]))
     return made
 
 

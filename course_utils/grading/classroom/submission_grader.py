@@ -45,7 +45,7 @@ class Attempt:
     records: dict[str, list[Record]] = field(default_factory=dict)
     names: list[str] = field(default_factory=list)
     programs: dict[str, list[Any]] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[tuple[int, str]] = field(default_factory=list)
     broken: dict[int, str] = field(default_factory=dict)
     cell: int | None = None  # where the worker was when it ended
     question: str | None = None
@@ -69,7 +69,8 @@ class Attempt:
             self.absent = True
         elif message.keys() == {"note"}:
             if len(self.notes) < MAX_FLAGS:
-                self.notes.append(f"{self.cell}:{plain_text(message['note'])[:80]}")
+                note = plain_text(message["note"])[:80]
+                self.notes.append((self.cell or 0, note))
         elif "broken" in message:
             number = cell_number(message["broken"])
             self.broken[number] = plain_text(message.get("error"))
@@ -173,9 +174,9 @@ class Examination:
         record = Record(failure=Failure(kind, message=message))
         return [record] * len(self.cases[question.id])
 
-    def cell(self, index: Any) -> str:
+    def cell(self, index: int) -> str:
         """Name a cell as one counts them in the notebook."""
-        return f"cell {self.notebook.number(int(index))}"
+        return f"cell {self.notebook.number(index)}"
 
     def run(self) -> Examined:
         """Return the records of every question, and flags.
@@ -222,7 +223,7 @@ class Examination:
         timed_out = timed_out or "time" in attempt.broken.values()
         failures = [r.failure for rows in records.values() for r in rows if r.failure]
         timed_out = timed_out or any(failure.kind == "time" for failure in failures)
-        notes = [f"{self.cell(i)}: {x}" for i, x in map(split_note, attempt.notes)]
+        notes = [f"{self.cell(i)}: {x}" for i, x in attempt.notes]
         if called and self.absent:  # for another purpose, perhaps
             whole = replace(self, absent=frozenset()).run()
             again = whole.timed_out or timed_out
@@ -261,12 +262,6 @@ def first_calls(question: Question, cases: list[Case]) -> int:
     return int(question.watched)
 
 
-def split_note(note: str) -> tuple[str, str]:
-    """Split the number of a cell from what is said of it."""
-    cell, _, words = note.partition(":")
-    return cell, words
-
-
 def excesses(records: dict[str, list[Record]], question: Question) -> set[str]:
     """Name the limits that an answer ran into."""
     failures = [r.failure for r in records.get(question.id, ()) if r.failure]
@@ -296,15 +291,20 @@ def examine(
     ).run()
 
 
+def nothing_earned(question: Question, why: str, hint: str, flags: Any = ()) -> Result:
+    """The result of an answer that nobody could judge."""
+    parts = tuple((part.name, 0, part.points) for part in question.parts)
+    return Result(question.id, 0, question.points, parts, why, hint, flags)
+
+
 def judged(question: Question, seed: str, records: list[Record]) -> Result:
     """Judge one question; what the judge stumbles over costs nobody else a grade."""
     try:
         return judge(question, seed, records)
     except Exception as error:
-        parts = tuple((part.name, 0, part.points) for part in question.parts)
         hint = "the answer could not be judged: a person has to look at it."
         flag = f"not judged: {plain_text(f'{type(error).__name__}: {error}')[:80]}"
-        return Result(question.id, 0, question.points, parts, "unjudged", hint, (flag,))
+        return nothing_earned(question, "unjudged", hint, (flag,))
 
 
 def needs_package(
@@ -331,8 +331,7 @@ def judge_all(
         else:
             why = next((f for f in notebook.flags if f.startswith("not read: ")), "")
             hint = f"the notebook could not be read ({why.removeprefix('not read: ')})."
-            parts = tuple((part.name, 0, part.points) for part in question.parts)
-            result = Result(question.id, 0, question.points, parts, "unread", hint)
+            result = nothing_earned(question, "unread", hint)
         results.append(result)
         flags += [f"{question.id} {flag}" for flag in result.flags]
         if not result.points:

@@ -31,7 +31,6 @@ class Submission:
     chapter: str  # "" when the name of no exercise was found
     path: Path
     flags: tuple[str, ...] = ()
-    digest: str = ""  # of the file as it was found
     number: str = ""  # that Canvas or Moodle gave the student
     time: datetime | None = None  # when it was handed in, if that is known
 

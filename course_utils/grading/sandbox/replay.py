@@ -12,6 +12,7 @@ import json
 import math
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from torch.overrides import (
 
 from course_utils.grading.answer_runner import to_plain, to_tensors
 from course_utils.grading.modes import no_modes
+from course_utils.grading.program import tensors
 from course_utils.grading.sandbox.wire_format import decode, encode
 
 MAX_CALLS, MAX_CONSTANTS, MAX_ITEMS = 2_000, 200_000, 4_096
@@ -43,15 +45,6 @@ Message = Any
 
 class NoRecordError(Exception):
     """Something in a program has no plain form."""
-
-
-def tensors(value: Any) -> list[torch.Tensor]:
-    """All tensors in nested lists, tuples and dictionaries, in order."""
-    if isinstance(value, torch.Tensor):
-        return [value]
-    items = value.values() if isinstance(value, dict) else value
-    nested = isinstance(value, list | tuple | dict)
-    return [tensor for item in items for tensor in tensors(item)] if nested else []
 
 
 class Recorder(TorchFunctionMode):
@@ -121,7 +114,8 @@ class Recorder(TorchFunctionMode):
             self.problem = str(error) or type(error).__name__
         result = func(*args, **(kwargs or {}))
         name = resolve_name(func) or getattr(func, "__name__", "?")
-        if given and (tensors([result]) or name.rpartition(".")[2] in SILENT):
+        made = list(tensors([result]))
+        if given and (made or name.rpartition(".")[2] in SILENT):
             self.remember(result, [len(self.calls)])
             self.calls.append([name, *given])
             if len(self.calls) > MAX_CALLS:
@@ -176,8 +170,9 @@ def function_of(name: Any) -> Any:
 class Replay:
     """Make the calls of a program on given inputs."""
 
-    def __init__(self, inputs: list[torch.Tensor]) -> None:
-        self.inputs, self.values = inputs, []  # type: ignore[var-annotated]
+    def __init__(self, inputs: Iterable[torch.Tensor]) -> None:
+        self.inputs = list(inputs)
+        self.values: list[Any] = []
 
     def get(self, message: Message) -> Any:
         """The value that a reference stands for."""
