@@ -87,7 +87,6 @@ QUESTION = Question(
     next_step="write the estimate for draws from `scores`; then ask how much likelier "
     "each draw is now than when it was drawn.",
     parts=(
-        Part("the same scores", 1, lambda rng: draw_draws(rng, True)),
         Part(
             "other scores",
             2,
@@ -95,6 +94,7 @@ QUESTION = Question(
             only_failure_hint="right for draws from these very scores, wrong for draws "
             "from others: a choice that was drawn too rarely must count for more",
         ),
+        Part("the same scores", 1, lambda rng: draw_draws(rng, True)),
     ),
     mistakes=(
         Mistake(
@@ -114,6 +114,12 @@ QUESTION = Question(
             "the ratio is one of exponentials, exp(score − old score): each softmax "
             "has its own sum to divide by",
             weighted(lambda s, old, c: (s - old).exp()[c]),
+        ),
+        Mistake(
+            "log_ratio",
+            "the draws are weighted by the logarithm of the ratio, which is 0 where "
+            "nothing has changed: there each draw has to count once",
+            weighted(lambda s, old, c: ratio(s, old, c).log()),
         ),
         Mistake(
             "new_probability_alone",

@@ -81,6 +81,12 @@ QUESTION = Question(
             lambda k, d: halves(k * torch.ones_like(speeds(d))),
         ),
         Mistake(
+            "speeds_too_close",
+            "the waves' speeds lie too close together: the exponent of wave i is "
+            "−2i/d, and here it is half of that",
+            lambda k, d: halves(k * speeds(d) ** 0.5),
+        ),
+        Mistake(
             "one_step",
             "this is the matrix of a single step, whatever k is: k steps turn k times "
             "as far",
