@@ -164,8 +164,8 @@ def cases_of(identifier):
 
 
 def test_a_right_value_with_a_changed_argument_is_told_just_that():
-    def answer(x, w, order):
-        found = grade_answer_reference("11.3", x, w, order)
+    def answer(x, w, order, alpha):
+        found = grade_answer_reference("11.3", x, w, order, alpha)
         x += 1
         return found
 
