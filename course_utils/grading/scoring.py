@@ -7,7 +7,6 @@ notebook (`checks`) and the sandboxed grader (`grading`) alike.
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import time
 import warnings
 from dataclasses import dataclass
@@ -363,27 +362,6 @@ def find_exchanged(
     return None
 
 
-def find_reordered(
-    question: Question, right: list, records: list
-) -> tuple[str, str] | None:
-    """Recognise outputs that are all right, but returned in another order."""
-    count = len(question.outputs)
-    if is_open(question) or not question.arguments or count > 4:
-        return None
-    for order in list(itertools.permutations(range(count)))[1:]:
-        if all(
-            isinstance(record.value, list)
-            and len(record.value) == count
-            and all(same(record.value[i], x) for i, x in zip(order, expected.value))
-            for expected, record in zip(right, records)
-        ):
-            names = ", ".join(f"`{x.name}`" for x in question.outputs)
-            return "exchanged", (
-                f"all results are right, but in another order: return {names}."
-            )
-    return None
-
-
 def find_unused(
     question: Question, cases: list[Case], right: list, records: list[Record]
 ) -> tuple[str, str] | None:
@@ -504,9 +482,6 @@ def diagnose(
         return failures[0].kind, sentence
     if mutated:
         return "mutated", harm
-    found = find_reordered(question, right, records)
-    if found:
-        return found
     for expected, record in zip(right, records):
         form = explain_form(question, record.value, expected.value)
         if form and form[0] == "not_finite":

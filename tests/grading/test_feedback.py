@@ -191,7 +191,7 @@ def test_right_weights_keep_their_point_beside_a_misshapen_context():
 def test_outputs_in_another_order_are_told_just_that():
     reference = find_question("14.3").reference
     result = grade_answer("14.3", lambda *x: reference(*x)[::-1], learners=False)
-    assert "all results are right, but in another order" in result.hint
+    assert "the results are right, in the wrong order" in result.hint
 
 
 def test_a_number_given_twice_is_not_called_an_exchange():
