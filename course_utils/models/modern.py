@@ -50,7 +50,7 @@ def rms_norm(
     """Bring every token to root mean square 1, and scale each feature.
 
     $gamma * x / sqrt(mean(x^2) + eps)$: LayerNorm without the mean and without the
-    shift.
+    shift. Taught in chapter 16.
     """
     require_width(gamma, x.shape[-1], "gamma")
     mean_square = x.square().mean(dim=-1, keepdim=True)
@@ -60,7 +60,7 @@ def rms_norm(
 def soft_cap(scores: Float[Tensor, "..."], cap: float) -> Float[Tensor, "..."]:
     """Keep numbers between -cap and cap, smoothly: cap * tanh(scores / cap).
 
-    Small scores hardly change, large ones can't run away.
+    Small scores hardly change, large ones can't run away. Taught in chapter 16.
     """
     if not 0 < cap < torch.inf:
         raise ValueError(f"cap is {cap}, expected a finite number above 0.")
@@ -73,6 +73,7 @@ def share_heads(
     """Give each head of queries its keys (or values): neighbours share one.
 
     Head $h$ reads key-value head $floor(h G / H)$, of $G$ for $H$ heads.
+    Taught in chapter 16.
     """
     if x.dim() != 4 or n_heads < 1 or n_heads % x.shape[1]:
         raise ValueError(
@@ -87,7 +88,7 @@ def window_mask(
 ) -> Bool[Tensor, "query key"]:
     """Let each position see itself and a few before it: $0 <= i - j < window$.
 
-    With more keys than queries the last query sees the last key.
+    With more keys than queries the last query sees the last key. Taught in chapter 16.
     """
     if window < 1:
         raise ValueError(f"window is {window}, expected 1 (the token alone) or more.")
@@ -111,7 +112,7 @@ def grouped_attention(
     """Attend with fewer heads of keys and values than of queries.
 
     $C_h = softmax(Q_h K_g^T / sqrt(d_head)) V_g$, $g$ the group of head $h$; the scores
-    are capped, and weights dropped, if asked.
+    are capped, and weights dropped, if asked. Used in chapter 16.
     """
     if queries.dim() != 4:
         raise ValueError(
@@ -146,6 +147,7 @@ class GatedFeedForward(nn.Module):
     """Work on every token by itself, one matrix opening a gate for another.
 
     $SwiGLU(x) = (silu(x W_gate) * x W_1) W_2$, with three matrices where FFN has two.
+    Taught in chapter 16.
     """
 
     def __init__(
@@ -169,7 +171,7 @@ class GroupedQueryAttention(nn.Module):
     """Self-attention whose heads of queries share fewer heads of keys and values.
 
     `n_kv_heads` = `n_heads` is multi-head attention (chapter 10), 1 multi-query
-    attention; a cache has `n_kv_heads` / `n_heads` of the bytes.
+    attention; a cache has `n_kv_heads` / `n_heads` of the bytes. Used in chapter 16.
     """
 
     def __init__(
@@ -236,6 +238,7 @@ class ModernBlock(nn.Module):
 
     $x <- x + attention(norm(x))$, then $x <- x + FFN(norm(x))$.
     At the defaults of `Choices` it is chapter 11's `EncoderBlock` with gelu.
+    Used in chapter 16.
     """
 
     def __init__(

@@ -31,7 +31,7 @@ from course_utils.shapes import Bool, Float, Int, shape_of
 class WindowCache(KeyValueCache):
     """Keys and values of the last window - 1 tokens: no later query sees the others.
 
-    What it holds stops growing, however long the text.
+    What it holds stops growing, however long the text. Used in chapter 16.
     """
 
     def __init__(self, keys: Tensor, values: Tensor, window: int, length: int = 0):
@@ -60,14 +60,15 @@ class ModernState(NamedTuple):
 
 
 def cache_bytes(state: ModernState) -> int:
-    """Count the bytes of keys and values that a state holds."""
+    """Count the bytes of keys and values that a state holds. Used in chapter 16."""
     return sum(c.keys.nbytes + c.values.nbytes for c in state.caches)
 
 
 def padding_left(lengths: Int[Tensor, "batch"], n_tokens: int) -> Int[Tensor, "batch"]:
     """Return how many tokens of padding stand before each row of a batch.
 
-    The last tokens of all rows then stand in one column, where writing goes on.
+    The last tokens of all rows then stand in one column, where writing goes on. Used in
+    chapter 16.
     """
     if lengths.dim() != 1 or lengths.max() > n_tokens or lengths.min() < 1:
         raise ValueError(
@@ -102,6 +103,7 @@ class ModernGPT(nn.Module):
 
     $logits = cap(head(norm(block_L(… block_1(E[x])))))$, with the switches of
     `Choices`. `padding` tells how many tokens at the left of each row are none.
+    Used in chapter 16.
     """
 
     def __init__(

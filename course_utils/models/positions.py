@@ -199,13 +199,17 @@ def to_halves(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head
 
     $(x_0, x_1, x_2, x_3)$ becomes $(x_0, x_2, x_1, x_3)$: from RoPE's layout of 2021,
     pairs of neighbours, to that of GPT-NeoX and Llama, pairs of halves.
+    Taught in chapter 16.
     """
     require_even(x.shape[-1], "d_head")
     return x.unflatten(-1, (-1, 2)).transpose(-2, -1).flatten(-2)
 
 
 def to_neighbours(x: Float[Tensor, "*batch d_head"]) -> Float[Tensor, "*batch d_head"]:
-    """Undo `to_halves`: $(x_0, x_2, x_1, x_3)$ becomes $(x_0, x_1, x_2, x_3)$."""
+    """Undo `to_halves`: $(x_0, x_2, x_1, x_3)$ becomes $(x_0, x_1, x_2, x_3)$.
+
+    Taught in chapter 16.
+    """
     require_even(x.shape[-1], "d_head")
     return x.unflatten(-1, (2, -1)).transpose(-2, -1).flatten(-2)
 
@@ -216,6 +220,7 @@ def rotate_halves(
     """Turn feature $i$ with feature $i + d_head / 2$, as Llama's RoPE does.
 
     The same as `to_halves(rotate(to_neighbours(x)))`, with nothing moved.
+    Taught in chapter 16.
     """
     require_even(x.shape[-1], "d_head")
     first, second = x.chunk(2, dim=-1)

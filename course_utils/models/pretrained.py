@@ -153,7 +153,8 @@ def from_hugging_face(
 ) -> ModernGPT:
     """Build the `ModernGPT` that computes what a GPT-2 or Llama model computes.
 
-    `config` is the model's configuration as a dict, `state` its state dict.
+    `config` is the model's configuration as a dict, `state` its state dict. Used in
+    chapter 16.
     """
     sizes = sizes_from(config)
     with torch.device("meta"):  # no numbers are drawn that nobody needs

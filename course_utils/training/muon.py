@@ -33,7 +33,7 @@ def orthogonalise(
     X <- a X + (b X X^T + c (X X^T)^2) X, from X = G / |G|: as p(s) on each singular
     value s, by matrix products alone. Five steps take what is 0.002 or more of
     G / |G| to between 0.68 and 1.21; a smaller one grows at most 485 times, and may
-    stay small.
+    stay small. Taught in chapter 16.
     """
     if matrices.dim() < 2:
         raise ValueError(
@@ -54,7 +54,7 @@ class Muon(torch.optim.Optimizer):
 
     M <- m M + G, W <- W (1 - lr decay) - lr sqrt(max(1, rows / columns))
     orthogonalise(G + m M). A matrix that stacks others (`parts` of them, as the fused
-    queries, keys and values) is cut into them first.
+    queries, keys and values) is cut into them first. Used in chapter 16.
     """
 
     def __init__(
@@ -117,7 +117,10 @@ def require_matrix(p: Tensor, parts: int) -> None:
 
 
 def block_matrices(blocks: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
-    """Find the matrices of a stack of blocks: the fused `qkv` ones, and the others."""
+    """Find the matrices of a stack of blocks: the fused `qkv` ones, and the others.
+
+    Used in chapter 16.
+    """
     fused: list[nn.Parameter] = []
     single: list[nn.Parameter] = []
     for name, p in blocks.named_parameters():

@@ -1,0 +1,121 @@
+"""One change at a time: which of today's choices helps a small GPT, at equal steps?
+
+Characters of Python's help topics, windows of 64, 16 windows a step, width 64, two
+layers. Each model has the best of three learning rates, chosen on the validation text.
+One change of chapter 13's GPT at a time; the last five have RoPE, eight heads, and
+fewer heads of keys and values.
+"""
+
+from dataclasses import replace
+
+import torch
+import torch.nn.functional as F
+
+from course_utils import runtime
+from course_utils.data import corpus
+from course_utils.data.sequences import consecutive_windows, random_windows
+from course_utils.experiments import best_tests
+from course_utils.models.choices import LLAMA, NANOCHAT, Choices
+from course_utils.models.modern_gpt import ModernGPT
+from course_utils.training.loop import lr_at
+from course_utils.training.muon import Muon, block_matrices
+
+LENGTH, BASE = 64, Choices()
+ROPE = replace(BASE, positions="rotary")
+MODELS = {
+    "2017": BASE,  # chapter 13's GPT: LayerNorm, GELU, biases, learned positions, tied
+    "RMSNorm": replace(BASE, norm="rms"),
+    "no biases": replace(BASE, bias=False),
+    "ReLU": replace(BASE, feed_forward="relu"),
+    "SwiGLU": replace(BASE, feed_forward="swiglu"),
+    "ReLU squared": replace(BASE, feed_forward="relu2"),
+    "RoPE": replace(BASE, positions="rotary"),
+    "QK-norm": replace(BASE, qk_norm=True),
+    "one kv head": replace(BASE, n_kv_heads=1),
+    "window 16": replace(BASE, windows=(16,)),
+    "untied": replace(BASE, tied=False),
+    "zero start": replace(BASE, zero_start=True),
+    "Muon": BASE,
+    "Llama": LLAMA,
+    "nanochat": NANOCHAT,
+    "nanochat, Muon": NANOCHAT,
+    **{f"{n} of 8 kv": replace(ROPE, n_kv_heads=n) for n in (8, 4, 2, 1)},
+    "1 of 8 kv, wider": replace(ROPE, n_kv_heads=1),  # as many parameters as 8 of 8
+}
+SETTINGS = {"steps": 250, "rates": [3e-3, 6e-3, 1.2e-2], "seeds": [0, 1, 2]}
+SETTINGS["models"] = list(MODELS)
+SMOKE = {"steps": 60, "rates": [1.2e-2], "seeds": [0]}
+SMOKE["models"] = ["2017", "RMSNorm", "RoPE", "nanochat, Muon"]
+
+
+def points(settings):
+    return [
+        {"model": model, "lr": lr, "seed": seed, "steps": settings["steps"]}
+        for seed in settings["seeds"]
+        for model in settings["models"]
+        for lr in settings["rates"]
+    ]
+
+
+def loss_of(model, read, following):
+    logits, _ = model(read)
+    return F.cross_entropy(logits.flatten(0, 1), following.flatten())
+
+
+def bits_on(model, ids):
+    with torch.no_grad():
+        windows = (part.split(64) for part in consecutive_windows(ids, LENGTH))
+        nats = [(loss_of(model, *pair), len(pair[0])) for pair in zip(*windows)]
+    total = sum(loss.item() * rows for loss, rows in nats)
+    return total / sum(rows for _, rows in nats) / torch.log(torch.tensor(2.0)).item()
+
+
+def optimisers_of(model, muon):
+    """AdamW for everything, or Muon for the blocks' matrices and AdamW for the rest."""
+    fused, single = block_matrices(model.blocks) if muon else ([], [])
+    taken = {id(p) for p in fused + single}
+    rest = [p for p in model.parameters() if id(p) not in taken]
+    adam = torch.optim.AdamW(rest, weight_decay=0.0)
+    if not muon:
+        return [adam]
+    return [adam, Muon([{"params": fused, "parts": 3}, {"params": single}])]
+
+
+def run(point):
+    split = corpus.split_blocks(corpus.pydoc_text(), 0.1, 0.1, seed=0)
+    letters = {c: i for i, c in enumerate(sorted(set("".join(split))))}
+    ids = [torch.tensor([letters[c] for c in text]) for text in split]
+    runtime.seed(point["seed"])
+    name = point["model"]
+    n_heads = 8 if "of 8" in name else 4
+    d_hidden = 256 + 56 if "wider" in name else None
+    sizes = {"d_model": 64, "n_heads": n_heads, "n_layers": 2, "d_hidden": d_hidden}
+    model = ModernGPT(len(letters), LENGTH, **sizes, choices=MODELS[name])
+    optimisers = optimisers_of(model, name.endswith("Muon"))
+    generator = torch.Generator().manual_seed(point["seed"])
+    steps = point["steps"]
+    for step in range(steps):
+        loss = loss_of(model, *random_windows(ids[0], LENGTH, 16, generator))
+        model.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        for optimiser in optimisers:
+            for group in optimiser.param_groups:
+                group["lr"] = lr_at(step, steps, point["lr"], steps // 10, "cosine")
+            optimiser.step()
+    return {
+        "validation": -bits_on(model, ids[1]),  # to be highest
+        "test": bits_on(model, ids[2]),
+        "parameters": sum(p.numel() for p in model.parameters()),
+    }
+
+
+def check(points):
+    best = {m: best_tests(points, model=m) for m in {p["model"] for p in points}}
+    old = best["2017"]
+    assert max(best["RoPE"]) < min(old) - 0.05  # the one large gain
+    assert abs(sum(best["RMSNorm"]) - sum(old)) / len(old) < 0.05  # no difference
+    if "zero start" in best:  # the smoke run has fewer models
+        assert max(best["zero start"]) < min(old)
+        assert max(best["nanochat, Muon"]) < min(best["nanochat"]) - 0.1
+        assert min(best["nanochat"]) > max(best["RoPE"])

@@ -1,0 +1,1 @@
+"""The questions of `exercises/16_todays_block.ipynb`."""
