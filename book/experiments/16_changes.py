@@ -1,7 +1,7 @@
 """One change at a time: which of today's choices helps a small GPT, at equal steps?
 
 Characters of Python's help topics, windows of 64, 16 windows a step, width 64, two
-layers. Each model has the best of three learning rates, chosen on the validation text.
+layers. Each model has the best of four learning rates, chosen on the validation text.
 One change of chapter 13's GPT at a time; the last five have RoPE, eight heads, and
 fewer heads of keys and values.
 """
@@ -42,7 +42,7 @@ MODELS = {
     **{f"{n} of 8 kv": replace(ROPE, n_kv_heads=n) for n in (8, 4, 2, 1)},
     "1 of 8 kv, wider": replace(ROPE, n_kv_heads=1),  # as many parameters as 8 of 8
 }
-SETTINGS = {"steps": 250, "rates": [3e-3, 6e-3, 1.2e-2], "seeds": [0, 1, 2]}
+SETTINGS = {"steps": 250, "rates": [3e-3, 6e-3, 1.2e-2, 2.4e-2], "seeds": [0, 1, 2]}
 SETTINGS["models"] = list(MODELS)
 SMOKE = {"steps": 60, "rates": [1.2e-2], "seeds": [0]}
 SMOKE["models"] = ["2017", "RMSNorm", "RoPE", "nanochat, Muon"]
@@ -114,8 +114,8 @@ def check(points):
     best = {m: best_tests(points, model=m) for m in {p["model"] for p in points}}
     old = best["2017"]
     assert max(best["RoPE"]) < min(old) - 0.05  # the one large gain
-    assert abs(sum(best["RMSNorm"]) - sum(old)) / len(old) < 0.05  # no difference
-    if "zero start" in best:  # the smoke run has fewer models
+    if "zero start" in best:  # the smoke run has fewer models, and one seed
+        assert abs(sum(best["RMSNorm"]) - sum(old)) / len(old) < 0.05  # no difference
         assert max(best["zero start"]) < min(old)
         assert max(best["nanochat, Muon"]) < min(best["nanochat"]) - 0.1
         assert min(best["nanochat"]) > max(best["RoPE"])

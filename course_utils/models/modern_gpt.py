@@ -67,8 +67,7 @@ def cache_bytes(state: ModernState) -> int:
 def padding_left(lengths: Int[Tensor, "batch"], n_tokens: int) -> Int[Tensor, "batch"]:
     """Return how many tokens of padding stand before each row of a batch.
 
-    The last tokens of all rows then stand in one column, where writing goes on. Used in
-    chapter 16.
+    The last tokens of all rows then stand in one column, where writing goes on.
     """
     if lengths.dim() != 1 or lengths.max() > n_tokens or lengths.min() < 1:
         raise ValueError(
