@@ -21,6 +21,7 @@ HOSTS = (
     "cdn.openai.com",
     "doi.org",
     "jmlr.org",
+    "kellerjordan.github.io",
     "openreview.net",
     "papers.nips.cc",
     "transformer-circuits.pub",

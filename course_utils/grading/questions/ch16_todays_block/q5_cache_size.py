@@ -133,6 +133,9 @@ WRONG = [
     ("four_bytes", lambda *a: layer_by_layer(*a) * 2),
     ("heads_of_queries", lambda a, b, c, d, e, f: layer_by_layer(a, b, c, c, e, f)),
     ("window_ignored", lambda a, b, c, d, e, f: layer_by_layer(a, b, c, d, e, e + 1)),
-    ("one_more_in_the_window", lambda *a: layer_by_layer(*a[:5], a[5] + 1)),
+    (
+        "one_more_in_the_window",
+        lambda a, b, c, d, n, w: layer_by_layer(a, b, c, d, n, w + 1),
+    ),
 ]
 PARTIAL = [(2, lambda a, b, c, d, n, w: a * (n + w - 1) * 2 * d * b // c)]
