@@ -19,12 +19,15 @@ from course_utils.evaluation import (
     decoding,
     leaks,
     metrics,
+    scaling,
+    speculative,
     symmetry,
 )
 from course_utils.models import (
     attention,
     attention_only,
     blocks,
+    eight_bit,
     modern,
     modern_gpt,
     online_softmax,
@@ -462,6 +465,34 @@ def decoded() -> dict[str, Call]:
         given = {"model": model, "prompt": TARGET, "n_tokens": 2, "temperature": 1.0}
         given |= {"top_k": 3, "top_p": 0.9, "generator": drawn()}
         found[f"generate {name}"] = (decoding.generate, given)
+    writer, chances = transformer.GPT(7, 9, D, HEADS), numbers(3, 7).softmax(dim=-1)
+    found |= {
+        "rest_of": (speculative.rest_of, {"p": chances[0], "q": chances[1]}),
+        "accept_drafts": (
+            speculative.accept_drafts,
+            {"p": chances, "q": chances[:2], "drafted": TWICE[0, :2]}
+            | {"generator": drawn()},
+        ),
+        "speculate": (
+            speculative.speculate,
+            {"model": writer, "draft": lambda text: torch.full((7,), 1 / 7)}
+            | {"prompt": TWICE[0, :2], "n_tokens": 5, "n_drafted": 2}
+            | {"generator": drawn()},
+        ),
+        "expected_tokens": (
+            speculative.expected_tokens,
+            {"accepted": 0.5, "n_drafted": 4},
+        ),
+        "to_whole": (eight_bit.to_whole, {"x": numbers(3, 5), "bits": 4}),
+        "round_weights": (
+            eight_bit.round_weights,
+            {"model": writer, "bits": 4, "by_row": True},
+        ),
+        "eight_bit_caches": (
+            eight_bit.eight_bit_caches,
+            {"model": writer, "batch": 2, "bits": 8},
+        ),
+    }
     return found
 
 
@@ -601,6 +632,15 @@ def measured() -> dict[str, Call]:
         "layer_cost": (costs.layer_cost, cost),
         "lr_at": (loop.lr_at, steps),
         "train": (loop.train, training),
+        "fit_power_law": (
+            scaling.fit_power_law,
+            {"n": [10.0, 20.0, 40.0], "loss": [3.0, 2.5, 2.2], "floor": True},
+        ),
+        "fit_scaling_law": (
+            scaling.fit_scaling_law,
+            {"n": [10.0, 20.0, 40.0, 80.0], "d": [10.0, 30.0, 20.0, 50.0]}
+            | {"loss": [3.0, 2.5, 2.2, 1.9]},
+        ),
     }
 
 

@@ -40,6 +40,7 @@ with install_import_hook(names, "beartype.beartype"):
         decoding,
         leaks,
         metrics,
+        speculative,
         symmetry,
     )
     from course_utils.models import (
@@ -47,6 +48,7 @@ with install_import_hook(names, "beartype.beartype"):
         attention_only,
         blocks,
         choices,
+        eight_bit,
         modern,
         modern_gpt,
         online_softmax,
@@ -158,6 +160,12 @@ def call_models() -> None:
         model(TARGET)
         decoding.generate(model, TARGET, 2, top_k=3, top_p=0.9)
     readers[-1](TARGET, need_weights=True)
+    flat = torch.full((11,), 1 / 11)
+    speculative.speculate(readers[-1], lambda text: flat, TARGET[0], 3, 2)
+    eight_bit.round_weights(readers[-1], by_row=False)
+    caches = eight_bit.eight_bit_caches(readers[-1], BATCH)
+    readers[-1].read(TARGET, caches)
+    decoding.select_rows(caches, torch.tensor([1, 0]))
     modern.rms_norm(torch.randn(2, 3, 4), torch.ones(4))
     modern.window_mask(3, 5, 2)
     muon.orthogonalise(torch.randn(2, 3, 4))

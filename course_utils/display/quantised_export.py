@@ -19,6 +19,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from course_utils.models.eight_bit import to_whole
 from course_utils.models.transformer import GPT, Transformer, gpt_sizes_of, sizes_of
 from course_utils.shapes import Float, shape_of
 
@@ -40,9 +41,8 @@ def quantise(
             f"quantise got shape {shape_of(matrix)}, expected a matrix (row, column) "
             "of finite numbers; did the training diverge?"
         )
-    scales = matrix.abs().amax(dim=1) / LARGEST
-    safe = torch.where(scales > 0, scales, torch.ones_like(scales))
-    return (matrix / safe[:, None]).round().to(torch.int8), scales
+    whole, scales = to_whole(matrix)
+    return whole, scales[:, 0]
 
 
 def dequantise(

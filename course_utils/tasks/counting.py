@@ -107,6 +107,29 @@ class KneserNey:
             p[np.repeat(here, many), token[which]] += share[which]
         return np.log(p)
 
+    def after(self, ids: Ids) -> LogP:
+        """The probability of every next token after one text: its last context alone.
+
+        Look-ups and no table, so that it is cheap enough to draft with (chapter 19).
+        """
+        p = np.full(self.n_tokens, 1 / self.n_tokens, np.float32)
+        recent = ids[max(len(ids) - self.order + 1, 0) :]
+        if len(recent) == 0:
+            return self._mixed(p, 0, 0)
+        for length, rank in enumerate(self.ranks(recent)):
+            if rank[-1] < 0:
+                break  # a longer context was not seen either
+            p = self._mixed(p, length, int(rank[-1]))
+        return p
+
+    def _mixed(self, p: LogP, length: int, rank: int) -> LogP:
+        """What followed one context, and for the rest what the shorter one says."""
+        context, token, share, left = self.levels[length]
+        first, end = np.searchsorted(context, (rank, rank + 1))
+        p = p * left[rank]
+        p[token[first:end]] += share[first:end]
+        return p
+
 
 def discounts(times: Ids) -> NDArray[np.float64]:
     """What to take from counts of 0, 1, 2 and 3 or more (Chen and Goodman, 1999)."""

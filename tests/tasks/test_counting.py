@@ -84,3 +84,14 @@ def test_counts_of_its_own_block_are_not_in_a_held_out_prediction():
 def test_a_text_shorter_than_the_order_is_refused():
     with pytest.raises(ValueError, match="at least as long"):
         counting.KneserNey([text(4)], 6, N)
+
+
+def test_one_context_alone_gets_the_probabilities_of_the_whole_text():
+    rng = np.random.default_rng(0)
+    text, new = rng.integers(6, size=400), rng.integers(6, size=30)
+    for order in (1, 2, 4):
+        counts = counting.KneserNey([text], order, 6)
+        expected = np.exp(counts.log_p(new))
+        for end in range(1, len(new) + 1):
+            np.testing.assert_allclose(counts.after(new[:end]), expected[end - 1], 1e-5)
+        assert counts.after(new[:0]).sum() == pytest.approx(1, abs=1e-5)

@@ -1,0 +1,152 @@
+"""`extrapolate`: the question, its mistakes and specimen answers."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from course_utils.grading.questions.draw import first, second
+from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+
+def line(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+    """Slope and start of the least-squares line."""
+    slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
+    return slope, y.mean() - slope * x.mean()
+
+
+def fitted(n: Tensor, loss: Tensor, floor: float, larger: float, back: float) -> tuple:
+    slope, start = line(n.log(), (loss - floor).log())
+    reached = torch.exp(start + slope * torch.tensor(larger).log())
+    return -slope, back + reached
+
+
+def extrapolate(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    return fitted(n, loss, floor, larger, floor)
+
+
+def straight(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    slope, start = line(n, loss)
+    return -slope, start + slope * larger
+
+
+def half_logarithmic(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    slope, start = line(n.log(), loss - floor)
+    return -slope, floor + start + slope * torch.tensor(larger).log()
+
+
+def negative(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    alpha, reached = extrapolate(n, loss, floor, larger)
+    return -alpha, reached
+
+
+def two_ends(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    ends = torch.tensor([0, len(n) - 1])
+    return extrapolate(n[ends], loss[ends], floor, larger)
+
+
+def draw(rng: np.random.Generator) -> Args:
+    n = 2.0 ** np.sort(rng.choice(np.arange(3, 12), size=5, replace=False))
+    alpha, floor = rng.uniform(0.2, 0.6), rng.uniform(0.5, 1.5)
+    loss = floor + 4 * n**-alpha * np.exp(0.03 * rng.standard_normal(5))
+    sizes = n.astype(np.float32), loss.astype(np.float32)
+    return *sizes, float(floor), float(2 * n[-1])
+
+
+def cases(rng: np.random.Generator) -> list[Args]:
+    return [draw(rng) for _ in range(3)]
+
+
+QUESTION = Question(
+    id="19.4",
+    title="Fit an exponent and extrapolate",
+    answer="extrapolate",
+    arguments=("n", "loss", "floor", "larger"),
+    outputs=(Output("alpha"), Output("prediction")),
+    reference=extrapolate,
+    difficulty="medium",
+    minutes=12,
+    tolerance=1e-3,
+    next_step="take away the floor; what is then a straight line, on which axes?",
+    parts=(
+        Part("the exponent", 2, cases, view=first),
+        Part("the prediction", 2, cases, view=second),
+    ),
+    mistakes=(
+        Mistake(
+            "floor_forgotten",
+            "the floor was not taken away before the logarithm: only loss - floor is a "
+            "straight line on logarithmic axes",
+            lambda n, loss, floor, larger: fitted(n, loss, 0.0, larger, 0.0),
+        ),
+        Mistake(
+            "floor_not_added",
+            "the exponent is right, but the prediction lacks the floor: add what you "
+            "took away",
+            lambda n, loss, floor, larger: fitted(n, loss, floor, larger, 0.0),
+        ),
+        Mistake(
+            "straight",
+            "the line was fitted without logarithms: a power law is straight in log n "
+            "and log (loss - floor)",
+            straight,
+        ),
+        Mistake(
+            "half_logarithmic",
+            "only n has a logarithm: take that of loss - floor as well",
+            half_logarithmic,
+        ),
+        Mistake(
+            "negative",
+            "this is the slope: the loss falls, so alpha is minus the slope",
+            negative,
+        ),
+        Mistake(
+            "two_ends",
+            "the line goes through the first and the last point alone: fit all of "
+            "them by least squares",
+            two_ends,
+        ),
+    ),
+)
+
+
+# ----------------------------------------------------------------------- specimens
+
+
+def by_polyfit(x_of, y_of, back, sign=-1, pick=slice(None)):
+    def answer(n, loss, floor, larger):
+        x, y = (np.asarray(v, np.float64)[pick] for v in (n, loss))
+        slope, start = np.polyfit(x_of(x), y_of(y, floor), 1)
+        return float(sign * slope), float(back(start + slope * x_of(larger), floor))
+
+    return answer
+
+
+def above(y, floor):
+    return np.log(y - floor)
+
+
+def whole(value, floor):
+    return floor + np.exp(value)
+
+
+RIGHT = [by_polyfit(np.log, above, whole)]
+WRONG = [
+    (
+        "floor_forgotten",
+        by_polyfit(np.log, lambda y, floor: np.log(y), lambda v, floor: np.exp(v)),
+    ),
+    ("floor_not_added", by_polyfit(np.log, above, lambda v, floor: np.exp(v))),
+    (
+        "straight",
+        by_polyfit(lambda x: x, lambda y, floor: y, lambda v, floor: v),
+    ),
+    (
+        "half_logarithmic",
+        by_polyfit(np.log, lambda y, floor: y - floor, lambda v, floor: v + floor),
+    ),
+    ("negative", by_polyfit(np.log, above, whole, sign=1)),
+    ("two_ends", by_polyfit(np.log, above, whole, pick=[0, -1])),
+]
