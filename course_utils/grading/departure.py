@@ -61,6 +61,9 @@ class Path:
         given = [x for x in arguments if isinstance(x, np.ndarray)]
         self.known = [any(alike(step.value, x) for x in given) for step in mine]
         self.right = [self.counterpart(step) for step in mine]
+        self.given: list[bool] = []  # depends on more than numbers written down
+        for step in mine:
+            self.given.append(any(p < 0 or self.given[p] for p in step.parents))
 
     def counterpart(self, step: Step) -> tuple[int, str]:
         """The solution's quantity that equals this one, or -1, and how it does."""
@@ -102,12 +105,7 @@ class Path:
         """Whether a step made one number of many, and the solution did not."""
         step = self.mine[i]
         of_numbers = step.floating and step.value.size > 1
-        return of_numbers and self.given(i) and self.find(self.theirs, step.value) < 0
-
-    def given(self, i: int) -> bool:
-        """Whether a step depends on anything but numbers written down."""
-        parents = self.mine[i].parents
-        return any(parent < 0 or self.given(parent) for parent in parents)
+        return of_numbers and self.given[i] and self.find(self.theirs, step.value) < 0
 
     def ancestors(self, i: int) -> set[int]:
         """All quantities of the solution that one of them is made of."""
@@ -176,7 +174,7 @@ def located(
     spoiled = [i for i in right if path.right[i][0] == output]
     # where wrong begins: made of right quantities and arguments alone
     sources = [i for i in wrong if not set(mine[i].parents) & set(wrong)]
-    first = next((i for i in sources if path.given(i)), sources[0])
+    first = next((i for i in sources if path.given[i]), sources[0])
     if spoiled:
         last = mine[spoiled[-1]]
         after = next((i for i in wrong if i > spoiled[-1]), wrong[-1])
