@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -31,13 +33,46 @@ def matching_score(weights: Tensor, tokens: Tensor) -> Tensor:
     return score(weights, tokens, 1, "queries")
 
 
+def score_of(
+    mark: Callable[[Tensor], Tensor], positive: bool = False
+) -> Callable[..., Tensor]:
+    """The score with keys marked by another rule; a rule gives (query, key)."""
+
+    def wrong(weights: Tensor, tokens: Tensor) -> Tensor:
+        marked = mark(tokens).bool()
+        sums = (weights * marked).sum(dim=-1)
+        return sums[sums > 0 if positive else marked.any(dim=-1)].mean()
+
+    return wrong
+
+
+def follows(tokens: Tensor) -> Tensor:
+    """Where the token before a key is that of the query, whichever comes first."""
+    same = tokens[:, None] == tokens[None, :]
+    return torch.cat([torch.zeros_like(same[:, :1]), same[:, :-1]], dim=1)
+
+
+def wrapped(tokens: Tensor) -> Tensor:
+    return (tokens[:, None] == tokens.roll(1)[None, :]).tril()
+
+
+def queries_shifted(tokens: Tensor) -> Tensor:
+    same = tokens[:, None] == tokens[None, :]
+    return torch.cat([torch.zeros_like(same[:1]), same[:-1]]).tril()
+
+
 def draw(rng: np.random.Generator) -> Args:
+    """A token with two earlier copies, one beside its copy, one with nothing on it."""
     n = int(rng.integers(9, 13))
     once = rng.permutation(20)[: n // 2]
     tokens = np.concatenate([once, rng.permutation([*once, 30])[: n - n // 2]])
     tokens[2] = tokens[0]  # one token has two earlier copies
     tokens[-1] = tokens[0]
+    tokens[4] = tokens[3] = 40  # neighbours: the marked key is the query itself
+    tokens[6], tokens[7] = 41, 41 + int(rng.integers(1, 5))
+    tokens[-2] = 41
     table = np.tril(rng.random((n, n)) + 0.05)
+    table[-2, 7] = 0.0  # marked, and not attended to
     weights = (table / table.sum(axis=1, keepdims=True)).astype(np.float32)
     return weights, tokens.astype(np.int64)
 
@@ -51,6 +86,7 @@ QUESTION = Question(
     reference=matching_score,
     difficulty="medium",
     minutes=12,
+    no_contrast=("there is one row in the batch",),  # there is no batch
     next_step="write down by hand which keys are marked for A B A.",
     parts=(Part("the score", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
@@ -83,6 +119,48 @@ QUESTION = Question(
             "the weights are added up over the queries: a score is their mean",
             lambda weights, tokens: score(weights, tokens, 1, "sum"),
         ),
+        Mistake(
+            "later_keys",
+            "keys after the query are marked too, so that queries without an earlier "
+            "copy count: a key is marked only if j ≤ i",
+            score_of(follows),
+        ),
+        Mistake(
+            "not_itself",
+            "the query's own position is never marked: it is when its token stands at "
+            "the position before as well, for then j = i",
+            score_of(lambda tokens: follows(tokens).tril(-1)),
+        ),
+        Mistake(
+            "zeros_left_out",
+            "queries whose marked keys have the weight 0 are left out: they had "
+            "something to find and missed it, so they count as 0",
+            score_of(lambda tokens: follows(tokens).tril(), positive=True),
+        ),
+        Mistake(
+            "wraps_around",
+            "`roll` wraps around: the first key is given the last token as the one "
+            "before it, and has none",
+            score_of(wrapped),
+        ),
+        Mistake(
+            "weights_transposed",
+            "the weights are read with queries and keys exchanged: a row of `weights` "
+            "belongs to a query",
+            lambda weights, tokens: matching_score(weights.T, tokens),
+        ),
+        Mistake(
+            "queries_shifted",
+            "the table of equal tokens is shifted along the queries: it is the token "
+            "before the key that is compared, so shift it along the keys",
+            score_of(queries_shifted),
+        ),
+        Mistake(
+            "previous_token",
+            "this is the previous-token score, the weight on the position just before "
+            "the query: here a key is marked by its tokens",
+            lambda weights, tokens: weights.diagonal(-1).mean(),
+        ),
     ),
 )
 
@@ -105,6 +183,20 @@ def rows(weights, tokens, shift=1):
     return (weights * there).sum(1), there.any(1)
 
 
+def after(tokens):
+    there = torch.zeros(len(tokens), len(tokens), dtype=torch.bool)
+    there[:, 1:] = tokens[:, None] == tokens[:-1]
+    return there
+
+
+def by_table(weights, table):
+    return (weights * table).sum(1)[table.any(1)].mean()
+
+
+def positive(sums):
+    return sums[sums > 0].mean()
+
+
 RIGHT = [lambda w, t: rows(w, t)[0].sum() / rows(w, t)[1].sum()]
 WRONG = [
     ("the_copy_itself", lambda w, t: rows(w, t, 0)[0].sum() / rows(w, t, 0)[1].sum()),
@@ -112,4 +204,11 @@ WRONG = [
     ("all_queries", lambda w, t: rows(w, t)[0].mean()),
     ("mean_over_cells", lambda w, t: w[marked(t, 1)].mean()),
     ("not_a_mean", lambda w, t: (w * marked(t, 1)).sum()),
+    ("later_keys", lambda w, t: by_table(w, after(t))),
+    ("not_itself", lambda w, t: by_table(w, after(t).tril(-1))),
+    ("zeros_left_out", lambda w, t: positive((w * marked(t, 1)).sum(1))),
+    ("wraps_around", lambda w, t: by_table(w, (t[:, None] == t.roll(1)).tril())),
+    ("weights_transposed", lambda w, t: by_table(w.mT, marked(t, 1))),
+    ("queries_shifted", lambda w, t: by_table(w, after(t).mT.tril())),
+    ("previous_token", lambda w, t: torch.stack([*w.diagonal(-1)]).sum() / len(w[1:])),
 ]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
+
+N_ROWS, N_ANSWERS = 60, 6
 
 
 def right_without(terms: Tensor, right: Tensor, by: str = "mean") -> Tensor:
@@ -24,17 +27,82 @@ def most_missed(terms: Tensor, right: Tensor) -> int:
     return int(right_without(terms, right).argmin())
 
 
-def draw(rng: np.random.Generator) -> Args:
-    """One head knows the answer; another is larger; one adds much to every row."""
-    n, n_answers = 60, 6
-    order, right = rng.permutation(5), rng.integers(n_answers, size=n)
-    terms = 0.3 * rng.standard_normal((5, n, n_answers))
-    gold = np.eye(n_answers)[right]
-    terms[order[0]] += 3.0 * gold  # the one that is needed
-    terms[order[1]] += 9.0 * np.eye(n_answers)[0]  # a constant, which the next undoes
-    terms[order[2]] -= 9.0 * np.eye(n_answers)[0]
-    terms[order[3]] += 6.0 * rng.standard_normal((n, 1))  # large, the same for all
+def one_hot(answers: np.ndarray) -> np.ndarray:
+    return np.eye(N_ANSWERS)[answers]
+
+
+def shuffled(rng: np.random.Generator, heads: list, right: np.ndarray) -> Args:
+    terms = np.stack(heads)[rng.permutation(len(heads))]
     return terms.astype(np.float32), right.astype(np.int64)
+
+
+def draw_constant(rng: np.random.Generator) -> Args:
+    """One head knows the answer; another is larger; one adds much to every row."""
+    right = rng.integers(N_ANSWERS, size=N_ROWS)
+    terms = 0.3 * rng.standard_normal((5, N_ROWS, N_ANSWERS))
+    terms[0] += 3.0 * one_hot(right)  # the one that is needed
+    terms[1] += 9.0 * np.eye(N_ANSWERS)[0]  # a constant, which the next undoes
+    terms[2] -= 9.0 * np.eye(N_ANSWERS)[0]
+    terms[3] += 6.0 * rng.standard_normal((N_ROWS, 1))  # large, the same for all
+    return shuffled(rng, list(terms), right)
+
+
+def draw_joint(rng: np.random.Generator) -> Args:
+    """Twins know the answer; one head undoes what another does, and is missed."""
+    right = rng.integers(N_ANSWERS, size=N_ROWS)
+    other = (right + rng.integers(1, N_ANSWERS, size=N_ROWS)) % N_ANSWERS
+    some = (np.arange(N_ROWS) < 0.6 * N_ROWS)[:, None]
+    terms = 0.02 * rng.standard_normal((6, N_ROWS, N_ANSWERS))
+    terms[:2] += 1.5 * one_hot(right)  # either of the twins would do
+    terms[2] += 4.0 * some * one_hot(other)
+    terms[3] -= 4.0 * some * one_hot(other)  # useless alone; the one that is needed
+    terms[4] += 3.25 * np.eye(N_ANSWERS)[0]  # a constant, which the next undoes
+    terms[5] -= 3.25 * np.eye(N_ANSWERS)[0]
+    return shuffled(rng, list(terms), right)
+
+
+def draw_wrong_rows(rng: np.random.Generator) -> Args:
+    """In many rows the model is wrong, whatever one of its heads does there.
+
+    Another head saves a few rows from a very large loss.
+    """
+    right = rng.integers(N_ANSWERS, size=N_ROWS)
+    step = rng.integers(1, N_ANSWERS - 1, size=N_ROWS)
+    one, two = (right + step) % N_ANSWERS, (right + step + 1) % N_ANSWERS
+    rows = np.arange(N_ROWS)[:, None]
+    terms = 0.1 * rng.standard_normal((6, N_ROWS, N_ANSWERS))
+    terms[0] += 5.0 * (rows < 28) * one_hot(one)  # wrong with it,
+    terms[1] += 3.0 * (rows < 28) * one_hot(two)  # and without it
+    terms[2] += 3.0 * ((rows >= 28) & (rows < 52)) * one_hot(right)  # it is needed
+    terms[3] += 3.0 * (rows >= 52) * one_hot(right)
+    terms[4] += 15.0 * (rows >= 54) * one_hot(one)  # a large loss in six rows,
+    terms[5] -= 15.0 * (rows >= 54) * one_hot(one)  # which this prevents
+    return shuffled(rng, list(terms), right)
+
+
+def draw_all(rng: np.random.Generator) -> list[Args]:
+    kinds = (draw_constant, draw_joint, draw_wrong_rows)
+    return [draw(rng) for draw in kinds for _ in range(3)]
+
+
+def without(terms: Tensor) -> Tensor:
+    """All logits without each head, its mean in its place: (head, row, answer)."""
+    return terms.sum(dim=0) - terms + terms.mean(dim=1, keepdim=True)
+
+
+def most_wrong_of(logits: Tensor, right: Tensor) -> int:
+    """The head whose logits, (head, row, answer), name fewest right answers."""
+    return int((logits.argmax(dim=-1) == right).float().mean(dim=1).argmin())
+
+
+def largest_loss(terms: Tensor, right: Tensor) -> int:
+    log_p = without(terms).log_softmax(dim=-1)
+    return int(by_logit(log_p, right).argmin())
+
+
+def most_changed(terms: Tensor, right: Tensor) -> int:
+    changed = without(terms).argmax(dim=-1) != terms.sum(dim=0).argmax(dim=-1)
+    return int(changed.float().mean(dim=1).argmax())
 
 
 def by_logit(terms: Tensor, right: Tensor) -> Tensor:
@@ -51,7 +119,7 @@ QUESTION = Question(
     difficulty="medium",
     minutes=12,
     next_step="replace one head by its mean, count the right answers, and compare.",
-    parts=(Part("the head", 3, lambda rng: [draw(rng) for _ in range(6)]),),
+    parts=(Part("the head", 3, draw_all),),
     mistakes=(
         Mistake(
             "zero_ablation",
@@ -82,6 +150,40 @@ QUESTION = Question(
             "the head is right, but heads are counted from 0",
             lambda terms, right: most_missed(terms, right) + 1,
         ),
+        Mistake(
+            "attribution",
+            "this is the head that adds most to the right logits: another may do the "
+            "same, and then it isn't missed; take each head away and count",
+            lambda terms, right: int(by_logit(terms, right).argmax()),
+        ),
+        Mistake(
+            "alone",
+            "this is the head that does best alone: a head may be needed for what it "
+            "does together with others; take away one and keep the rest",
+            lambda terms, right: int(
+                (terms.argmax(-1) == right).float().mean(1).argmax()
+            ),
+        ),
+        Mistake(
+            "largest_loss",
+            "this is the head without which the mean loss is largest: a few rows with "
+            "a large loss decide it; count the right answers",
+            largest_loss,
+        ),
+        Mistake(
+            "most_changed",
+            "this is the head without which most answers change: some of them were "
+            "wrong already; count the right ones that are left",
+            most_changed,
+        ),
+        Mistake(
+            "mean_over_heads",
+            "the mean of all heads is put in the place of the head: put in its own, "
+            "over the rows",
+            lambda terms, right: most_wrong_of(
+                terms.sum(dim=0) - terms + terms.mean(dim=0), right
+            ),
+        ),
     ),
 )
 
@@ -102,6 +204,19 @@ def counted(put, choose=min):
     return answer
 
 
+def loss(terms, right, head):
+    left = torch.cat([terms[:head], terms[head].mean(0).expand_as(terms[:1])])
+    left = torch.cat([left, terms[head + 1 :]]).sum(0)
+    return F.cross_entropy(left, right).item()
+
+
+def changes(terms):
+    left = torch.stack(
+        [terms.sum(0) - terms[h] + terms[h].mean(0) for h in range(len(terms))]
+    )
+    return (left.argmax(-1) != terms.sum(0).argmax(-1)).sum(1)
+
+
 RIGHT = [counted(lambda t: t.mean(0, keepdim=True))]
 WRONG = [
     ("zero_ablation", counted(lambda t: 0)),
@@ -110,8 +225,16 @@ WRONG = [
     (
         "smallest_logit",
         lambda t, r: (
-            t.gather(2, r.expand(5, -1)[..., None]).sum((1, 2)).argmin().item()
+            t.gather(2, r.expand(len(t), -1)[..., None]).sum((1, 2)).argmin().item()
         ),
+    ),
+    ("attribution", lambda t, r: int(t[:, range(len(r)), r].sum(1).argmax())),
+    ("alone", lambda t, r: int((t.argmax(2) == r).sum(1).argmax())),
+    ("largest_loss", lambda t, r: max(range(len(t)), key=lambda h: loss(t, r, h))),
+    ("most_changed", lambda t, r: int(changes(t).argmax())),
+    (
+        "mean_over_heads",
+        lambda t, r: int(((t.sum(0) - t + t.mean(0)).argmax(-1) == r).sum(1).argmin()),
     ),
     ("counted_from_one", lambda t, r: 1 + counted(lambda x: x.mean(0))(t, r)),
 ]

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from course_utils.grading.questions.draw import sizes
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
+NEAR = 1e-3  # as the exercise says
 
-def circuit(own: Tensor, back: int = 1) -> Tensor:
+
+def circuit(
+    own: Tensor, back: int = 1, strength: float = 50.0, masked: bool = True
+) -> Tensor:
     n = len(own)
     note = torch.zeros_like(own)
     note[back:] = own[: n - back]
-    allowed = torch.ones(n, n, dtype=torch.bool).tril()
-    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
+    allowed = torch.ones(n, n, dtype=torch.bool).tril() | (not masked)
+    scores = (strength * own @ note.T).masked_fill(~allowed, -torch.inf)
     return scores.softmax(dim=-1) @ own
 
 
@@ -25,20 +31,100 @@ def induction(own: Tensor) -> Tensor:
 
 
 def draw(rng: np.random.Generator) -> Args:
-    n, n_tokens = sizes(rng, 2, least=4)
-    once = rng.permutation(n_tokens + n)[:n]
-    return (np.eye(n_tokens + n, dtype=np.float32)[np.concatenate([once, once])],)
+    """Some tokens, a gap, and the tokens again: none with its follower after it."""
+    n, gap = int(rng.integers(5, 9)), int(rng.integers(1, 4))
+    ids = 1 + rng.permutation(n + gap + 2)[: n + gap]  # some tokens never appear
+    again = rng.permutation(n)
+    while (np.diff(again) == 1).any():
+        again = rng.permutation(n)
+    order = np.concatenate([ids, ids[again[: n - int(rng.integers(2))]]])
+    return (np.eye(n + gap + 4, dtype=np.float32)[order],)
 
 
-def second_half(value: np.ndarray) -> np.ndarray:
-    value = np.asarray(value)
-    return value[len(value) // 2 : -1]
+# ------------------------------------------------------------ what is asked of a result
 
 
-def one_layer(own: Tensor) -> Tensor:
-    n = len(own)
-    allowed = torch.ones(n, n, dtype=torch.bool).tril()
-    return (50 * own @ own.T).masked_fill(~allowed, -torch.inf).softmax(dim=-1) @ own
+def asked(own: np.ndarray) -> list[tuple[int, int]]:
+    """Each position whose token has come before, and where it came."""
+    ids = own.argmax(axis=-1).tolist()
+    return [(i, ids.index(x)) for i, x in enumerate(ids) if x in ids[:i]]
+
+
+def error(args: Args, value: Any) -> float:
+    """How far the worst asked number is from the token that followed."""
+    rows = asked(args[0])
+    due = args[0][[copy + 1 for _, copy in rows]]
+    return float(np.abs(np.asarray(value)[[i for i, _ in rows]] - due).max())
+
+
+def copies(args: Args, value: Any) -> bool:
+    return error(args, value) <= NEAR
+
+
+def causal(args: Args, value: Any) -> bool:
+    """Whether no position knows a token that first comes later.
+
+    Such a token must get no more weight than those that never come.
+    """
+    ids, value = args[0].argmax(axis=-1), np.asarray(value)
+    absent = value[:, args[0].sum(axis=0) == 0].max(axis=1)
+    leaks = [
+        value[i, list(set(ids[i + 1 :]) - set(ids[: i + 1]))].max(initial=-1.0)
+        for i in range(len(ids))
+    ]
+    return copies(args, value) and bool((np.array(leaks) <= absent + NEAR).all())
+
+
+def is_one_hot(args: Args) -> bool:
+    return set(np.unique(args[0])) == {0.0, 1.0}
+
+
+def as_in(wrong: Callable[[Tensor], Tensor]) -> Callable[[Args, Any], bool]:
+    """Whether a result equals that of a wrong answer where something is asked."""
+
+    def sign(args: Args, value: Any) -> bool:
+        if not is_one_hot(args):  # a probe
+            return True
+        rows = [i for i, _ in asked(args[0])]
+        made = wrong(torch.as_tensor(args[0])).numpy()[rows]
+        return bool(np.allclose(np.asarray(value)[rows], made, atol=NEAR))
+
+    return sign
+
+
+def is_weak(args: Args, value: Any) -> bool:
+    """Whether the right token leads at every asked position, by too little."""
+    if not is_one_hot(args):
+        return True
+    best = np.asarray(value).argmax(axis=-1)
+    ids, rows = args[0].argmax(axis=-1), asked(args[0])
+    leads = all(best[i] == ids[copy + 1] for i, copy in rows)
+    return leads and 1e-6 < error(args, value) < 1
+
+
+def mistake(name: str, hint: str, wrong: Callable[[Tensor], Tensor]) -> Mistake:
+    return Mistake(name, hint, wrong, as_in(wrong))
+
+
+def exchanged(own: Tensor) -> Tensor:
+    note = F.pad(own[:-1], (0, 0, 1, 0))
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
+    scores = (50 * note @ own.T).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=-1) @ own
+
+
+def looking_ahead(own: Tensor) -> Tensor:
+    note = F.pad(own[1:], (0, 0, 0, 1))
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril(-1)
+    allowed[0, 0] = True
+    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=-1) @ own
+
+
+def half_back(own: Tensor) -> Tensor:
+    half, out = len(own) // 2, torch.zeros_like(own)
+    out[half:] = own.roll(-1, dims=0)[: len(own) - half]
+    return out
 
 
 QUESTION = Question(
@@ -50,75 +136,129 @@ QUESTION = Question(
     reference=induction,
     difficulty="hard",
     minutes=15,
-    tolerance=1e-3,
+    tolerance=NEAR,
     next_step="layer 1 notes the token before; what is the key of layer 2 made of?",
     parts=(
         Part(
-            "the second copy",
-            4,
+            "tokens that come again",
+            3,
             lambda rng: [draw(rng) for _ in range(3)],
-            view=second_half,
+            accepts=copies,
+        ),
+        Part(
+            "nothing from the future",
+            1,
+            lambda rng: [draw(rng) for _ in range(3)],
+            accepts=causal,
+            only_failure_hint="right where a token comes again, but a position before "
+            "that has weight on a token that first comes later: both layers are causal",
         ),
     ),
     mistakes=(
-        Mistake(
+        mistake(
+            "next_token",
+            "what stands after each position is returned: that is the future, and not "
+            "what followed the earlier copy",
+            lambda own: own.roll(-1, dims=0),
+        ),
+        mistake(
+            "fixed_distance",
+            "the copy is made from a fixed distance back: tokens come again anywhere, "
+            "so a comparison of tokens has to find the place",
+            half_back,
+        ),
+        mistake(
+            "no_mask",
+            "layer 2 sees the future: half of the weight is on the note of the token "
+            "itself, one position later; mask the keys after the query",
+            lambda own: circuit(own, masked=False),
+        ),
+        mistake(
             "one_layer",
             "the token is compared with the tokens themselves: that finds the earlier "
             "copy, and repeats it; the keys have to speak of the token before",
-            one_layer,
+            lambda own: circuit(own, back=0),
         ),
-        Mistake(
+        mistake(
+            "query_and_key_exchanged",
+            "the note asks and the token is the key: that finds the token before, and "
+            "copies it; the token asks, and is compared with the notes",
+            exchanged,
+        ),
+        mistake(
             "note_of_the_next",
             "the note is of the token after: layer 2 then copies what stood before the "
             "token, and a causal layer 1 could not even see it",
-            lambda own: looking_ahead(own),
+            looking_ahead,
         ),
-        Mistake(
+        mistake(
             "two_back",
             "the note is of the token two positions back",
             lambda own: circuit(own, back=2),
         ),
         Mistake(
             "too_soft",
-            "the weights are spread over all keys: multiply the scores until the "
-            "softmax picks one",
-            lambda own: soft(own, 1.0),
+            "the right token has the largest weight, but at the worst position it is "
+            "too weak: multiply the scores until the softmax picks one key",
+            lambda own: circuit(own, strength=1.0),
+            is_weak,
         ),
     ),
 )
 
 
-def looking_ahead(own: Tensor) -> Tensor:
-    note = F.pad(own[1:], (0, 0, 0, 1))
-    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril(-1)
-    allowed[0, 0] = True
-    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
-    return scores.softmax(dim=-1) @ own
-
-
-def soft(own: Tensor, strength: float) -> Tensor:
-    note = F.pad(own[:-1], (0, 0, 1, 0))
-    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
-    scores = (strength * own @ note.T).masked_fill(~allowed, -torch.inf)
-    return scores.softmax(dim=-1) @ own
-
-
 # ----------------------------------------------------------------------- specimens
 
 
-def looked_up(shift):
+def looked_up(shift, ahead=False):
+    """Without a softmax; `ahead` copies from the token's own follower as well."""
+
     def answer(own):
-        ids = own.argmax(-1).tolist()
-        rows = [own[min(ids.index(i) + shift, len(ids) - 1)] for i in ids]
+        ids, rows = own.argmax(-1).tolist(), []
+        for i, x in enumerate(ids):
+            known = x in ids[:i] or ahead
+            place = min(ids.index(x) + shift, len(ids) - 1) if known else 0
+            rows.append(own[place])
         return torch.stack(rows)
 
     return answer
 
 
-RIGHT = [looked_up(1), lambda own: soft(own, 80.0)]
-WRONG = [
-    ("one_layer", one_layer),
-    ("note_of_the_next", looking_ahead),
-    ("two_back", lambda own: circuit(own, 2)),
-    ("too_soft", lambda own: soft(own, 1.0)),
+def attention(query, key, value, strength, masked=True):
+    scores = strength * torch.einsum("id,jd->ij", query, key)
+    if masked:
+        scores = scores + torch.full_like(scores, -torch.inf).triu(1)
+    return torch.softmax(scores, dim=1) @ value
+
+
+def before(own):
+    return torch.cat([torch.zeros_like(own[:1]), own[:-1]])
+
+
+def fixed(own):
+    out, n = torch.zeros_like(own), len(own) // 2
+    out[n:] = own.roll(-1, 0)[: len(own) - n]
+    return out
+
+
+RIGHT = [
+    looked_up(1),
+    lambda own: attention(own, before(own), own, 80.0),
+    lambda own: attention(own, before(own), own, 50 / own.shape[1] ** 0.5),
 ]
+WRONG = [
+    ("next_token", lambda own: own.roll(-1, dims=0)),
+    ("next_token", lambda own: torch.cat([own[1:], own[:1]])),
+    ("fixed_distance", fixed),
+    ("no_mask", lambda own: attention(own, before(own), own, 50.0, masked=False)),
+    ("one_layer", lambda own: attention(own, own, own, 30.0)),
+    ("query_and_key_exchanged", lambda own: attention(before(own), own, own, 30.0)),
+    ("note_of_the_next", looking_ahead),
+    ("two_back", lambda own: attention(own, before(before(own)), own, 40.0)),
+    ("too_soft", lambda own: attention(own, before(own), own, 1.0)),
+    (
+        "too_soft",
+        lambda own: attention(own, before(own), own, 20 / own.shape[1] ** 0.5),
+    ),
+]
+PARTIAL = [(3, looked_up(1, ahead=True))]
