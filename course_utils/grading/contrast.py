@@ -73,18 +73,30 @@ def says_something(value: Any) -> bool:
     return isinstance(value, float) and value not in (0.0, 1.0)
 
 
+def says_as_much(value: Any, usual: Any) -> bool:
+    """Whether no output says less than usual.
+
+    A sharpness of 0 makes all weights equal: whatever the scores, they are right then.
+    """
+    pairs = zip(value, usual) if isinstance(value, list) else ()
+    return says_something(value) and all(
+        says_something(x) or not says_something(y) for x, y in pairs
+    )
+
+
 def right_when(
     question: Question, answer: Any, cases: list[Case], wrong: list[int], ask: Ask
 ) -> list[str]:
     """The simple conditions under which a wrong answer is right."""
     found = []
     for number in wrong[:1]:
+        usual = ask(question, question.reference, cases[number])
         for words, args in simpler(question, cases[number].args):
             if words in question.no_contrast:
                 continue
             case = Case(args, cases[number].part)
             expected = ask(question, question.reference, case)
-            if expected.failure or not says_something(expected.value):
+            if expected.failure or not says_as_much(expected.value, usual.value):
                 continue
             made = ask(question, answer, case)
             if not made.failure and same(

@@ -196,12 +196,9 @@ def located(
         if counterpart[1] == "turned":
             start += ", but for the order of its axes"
         if last.line == mine[first].line:
-            step = (
-                f"the {word(mine[first])} after it" if len(wrong) == 1 else "the rest"
-            )
-            on = "" if len(lines) == 1 else " on"
+            next_step = f"the {word(mine[first])} after it"
+            step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
-            there_on = f"look from there{on}" if on else there_on
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):
         return f"{there_on}: what it is made of before is right{never}."
@@ -214,6 +211,11 @@ def line(step: Step) -> str:
     return f"line {step.line}, `{text}`" if text else f"line {step.line}"
 
 
+def is_piece(step: Step) -> bool:
+    """Whether a quantity without a name is made by a piece of its line alone."""
+    return not step.name and 0 < len(step.part) <= MAX_TEXT and step.part != step.text
+
+
 def word(step: Step) -> str:
     """Name what a step does."""
     return WORDS.get(step.function, f"`{step.function}`")
@@ -221,8 +223,11 @@ def word(step: Step) -> str:
 
 def matched(step: Step, theirs: str, output: str) -> str:
     """Say that one of the learner's quantities is the solution's too."""
-    what = f"`{step.name}`" if step.name else f"the {word(step)}"
-    what += f" ({line(step)})"
+    if is_piece(step):
+        what = f"`{step.part}` (in line {step.line})"
+    else:
+        what = f"`{step.name}`" if step.name else f"the {word(step)}"
+        what += f" ({line(step)})"
     if theirs in (step.name, output) and theirs:
         return f"{what} is right"
     known = (

@@ -13,7 +13,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 ONE_THING = """
-abs absolute add addbmm addcdiv addcmul addmm addmv addr all allclose amax amin
+abs absolute acos add addbmm addcdiv addcmul addmm addmv addr all allclose amax amin
 aminmax any arange argmax argmin argsort argwhere as_tensor asarray atleast_1d
 atleast_2d atleast_3d baddbmm bincount bitwise_and bitwise_not bitwise_or
 bitwise_xor block_diag bmm bool broadcast_shapes broadcast_tensors broadcast_to
@@ -50,6 +50,7 @@ _set_grad_enabled set_grad_enabled is_grad_enabled requires_grad promote_types
 result_type can_cast rand randn randint randperm rand_like randn_like uniform_ normal_
 manual_seed bernoulli multinomial get_default_dtype set_default_dtype retain_grad
 special_xlogy special_entr entr
+arccos arcsin arctan arctan2 asin atan atan2 acosh asinh atanh
 softplus logsigmoid leaky_relu gelu elu hardtanh
 device _record_function_enter_new _record_function_exit._RecordFunction
 """

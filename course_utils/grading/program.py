@@ -34,6 +34,7 @@ class Step:
     parents: tuple[int, ...]  # negative: an argument, see `take`, or a constant
     name: str = ""  # of the variable that holds it
     floating: bool = True
+    part: str = ""  # the piece of the line that makes it
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -43,6 +44,16 @@ def tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, list | tuple | dict):
         for item in value.values() if isinstance(value, dict) else value:
             yield from tensors(item)
+
+
+def expression(frame: FrameType) -> str:
+    """The code that a frame is evaluating, if it stands in one line."""
+    places = list(frame.f_code.co_positions())
+    first, last, start, end = places[frame.f_lasti // 2]
+    if first is None or first != last or start is None or end is None:
+        return ""
+    line = linecache.getline(frame.f_code.co_filename, first)
+    return line.encode()[start:end].decode(errors="ignore")  # counted in bytes
 
 
 class Program(TorchFunctionMode):
@@ -109,7 +120,9 @@ class Program(TorchFunctionMode):
         self.kept.append(tensor)
         self.bytes += value.nbytes
         floating = plain.is_floating_point()
-        self.steps.append(Step(value, name, line, text, parents, floating=floating))
+        part = expression(frame) if frame else ""
+        step = Step(value, name, line, text, parents, floating=floating, part=part)
+        self.steps.append(step)
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         """Follow the learner's own functions, to see how they name their quantities."""

@@ -81,6 +81,15 @@ def another_base(positions, d_model):
     return torch.stack([a.sin(), a.cos()], -1).flatten(1)
 
 
+def one_entry_off(table, query_positions, key_positions):
+    m = table.shape[1] // 2
+    return table[:, (query_positions[:, None] - key_positions).clamp(-m, m) + m - 1]
+
+
+def masked_last(states, source):
+    return (states * (source != 0)[..., None])[:, -1]
+
+
 def doubled_angle(step, steps, lr, warmup, least):
     if step < warmup:
         return lr * (step + 1) / warmup
@@ -100,17 +109,23 @@ LOCATED = [
     (
         "03.1",
         sigmoid_for_tanh,
-        "the sum .* in the solution: look at the rest of that line",
+        r"`q\[:, None\] \+ k` \(in line \d+\) .*: look at the rest of that line",
     ),
     ("03.1", sigmoid_for_tanh, "what the solution gives if `sigmoid` stands where"),
     ("02.1", wrong_gate, r"look from line \d+, `n_h = \(z \* z \* state\)"),
     (
         "10.3",
         head_count_for_the_scale,
-        "the matrix product .* is still as in the solution",
+        r"`q @ k.mT` \(in line \d+\) is still as in the solution.*of that line",
     ),
     ("01.2", whole_numbers, r"if a division gives whole numbers \(`//`\)"),
     ("08.1", another_base, "if 1000.0 stands where another number belongs"),
+    (
+        "08.5",
+        one_entry_off,
+        r"`\(query_.*\).clamp\(-m, m\) \+ m` \(in line \d+\) is .* rest of that line",
+    ),
+    ("02.2", masked_last, r"^`\(source != 0\)\[..., None\]` \(in .* rest of that line"),
     ("12.5", doubled_angle, "if 2.* stands where another number belongs"),
     (
         "12.3",
@@ -232,6 +247,17 @@ def test_relations_between_numbers_are_named():
     assert relation(right[::-1], right) == "is right, but reversed along axis 0"
     assert relation(right.T, right) == "holds the right numbers in wrong places"
     assert relation(right**2 + 1, right) == ""
+
+
+def test_a_number_at_which_all_weights_are_equal_is_no_contrast():
+    """With a sharpness of 0 any comparison is right: that tells nothing."""
+
+    def answer(x, sharpness):
+        unit = torch.tanh(x) / x.norm(dim=-1, keepdim=True)
+        weights = torch.softmax(sharpness * unit @ unit.mT, -1)
+        return weights @ x, weights
+
+    assert "right when" not in grade_answer("05.2", answer).hint
 
 
 # --------------------------------------------------- honest answers, written otherwise
