@@ -34,6 +34,12 @@ def weighted_average(
     return average(token_weights(tokens, scores), tokens, vectors)
 
 
+def first_places(tokens: Tensor, scores: Tensor) -> Tensor:
+    """The weights if all padding were at the end."""
+    kept = torch.arange(tokens.shape[-1]) < (tokens != 0).sum(-1, keepdim=True)
+    return shares_of(scores[tokens].exp() * kept)
+
+
 def there(tokens: Tensor) -> Tensor:
     return (tokens != 0).float()
 
@@ -57,6 +63,14 @@ def draw_documents(
         )  # two different words
     scores, vectors = normal(rng, vocabulary), normal(rng, vocabulary, d)
     scores[0] += np.sign(scores[0]) / 2
+    return tokens, scores, vectors
+
+
+def draw_scattered(rng: np.random.Generator) -> Args:
+    """Padding in front of the words and between them, and not behind alone."""
+    tokens, scores, vectors = draw_documents(rng, (8, 8, 8))
+    tokens[0, : rng.integers(1, 4)] = 0
+    tokens[1, rng.integers(2, 6)] = 0
     return tokens, scores, vectors
 
 
@@ -85,9 +99,10 @@ QUESTION = Question(
             lambda rng: [
                 draw_documents(rng, (7, 3, 5)),
                 draw_documents(rng, (4, 6), longest=9),
+                draw_scattered(rng),
             ],
             only_failure_hint="right while all documents are equally long, wrong when "
-            "some are filled up with id 0: what stands there is no word",
+            "some hold id 0, at the end or anywhere: what stands there is no word",
         ),
         Part(
             "an empty document",
@@ -150,6 +165,12 @@ QUESTION = Question(
             "the padding gets a low score such as −1, and with it a small share; only "
             "one score has an exponential of exactly zero",
             lambda t, s, v: average(s[t].masked_fill(t == 0, -1.0).softmax(-1), t, v),
+        ),
+        Mistake(
+            "first_places",
+            "the words are counted and as many first places are kept: padding may "
+            "stand in front of words or between them; ask each token whether it is 0",
+            lambda t, s, v: average(first_places(t, s), t, v),
         ),
         Mistake(
             "softmax_over_documents",
@@ -255,6 +276,12 @@ def chapters(tokens, scores, vectors):
     return (weights[..., None] * vectors[tokens]).sum(dim=1), weights
 
 
+def by_length(tokens, scores, vectors):
+    padding = torch.arange(tokens.shape[1]) >= (tokens != 0).sum(1)[:, None]
+    weights = scores[tokens].masked_fill(padding, -math.inf).softmax(-1).nan_to_num(0.0)
+    return (weights[..., None] * vectors[tokens]).sum(dim=1), weights
+
+
 RIGHT = [full_marks, mended, low, in_double]
 WRONG = [
     ("empty_is_nan", chapters),
@@ -282,6 +309,7 @@ WRONG = [
         "softmax_over_vocabulary",
         looped(lambda row, s: shares(s.exp())[row] * real(row)),
     ),
+    ("first_places", by_length),
     ("uniform", looped(lambda row, s: shares_of(real(row)))),
     ("order", lambda t, s, v: full_marks(t, s, v)[::-1]),
     (

@@ -87,6 +87,11 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "one_too_early",
+            "the place is one too early: the encoder has not read the last word yet",
+            lambda states, source: at(states, last_place(source) - 1),
+        ),
+        Mistake(
             "number_of_words",
             "the place is the number of words: places are counted from 0, and padding "
             "in front moves them",
@@ -187,6 +192,7 @@ WRONG = [
     ("counted", lambda s, x: s[range(len(s)), x.ne(0).long().sum(1) - 1]),
     ("at_the_padding", lambda states, source: states.unbind(1)[-1]),
     ("at_the_padding", picked(lambda words: -1)),
+    ("one_too_early", picked(lambda words: words[-1] - 1)),
     ("first_state", picked(lambda words: 0)),
     ("first_word", picked(lambda words: words[0])),
     ("largest_id", lambda s, x: s[range(len(s)), x.max(1).indices]),

@@ -92,7 +92,7 @@ QUESTION = Question(
             2,
             lambda rng: draw_draws(rng, False),
             only_failure_hint="right for draws from these very scores, wrong for draws "
-            "from others: a choice that was drawn too rarely must count for more",
+            "from others: each counts as many times as it is likelier now than then",
         ),
         Part("the same scores", 1, lambda rng: draw_draws(rng, True)),
     ),
@@ -108,6 +108,12 @@ QUESTION = Question(
             "the ratio is upside down: a choice that was drawn too rarely must count "
             "for more, not for less",
             weighted(lambda s, old, c: ratio(old, s, c)),
+        ),
+        Mistake(
+            "squared",
+            "the ratio stands in the product twice: each draw counts a/a_old times, "
+            "not the square of that",
+            weighted(lambda s, old, c: ratio(s, old, c) ** 2),
         ),
         Mistake(
             "not_normalised",
@@ -259,6 +265,7 @@ RIGHT = [
 WRONG = [
     ("not_weighted", estimate(lambda r, b, now, then: r - b)),
     ("upside_down", estimate(lambda r, b, now, then: (r - b) * then / now)),
+    ("squared", estimate(lambda r, b, now, then: (r - b) * (now / then) ** 2)),
     ("new_probability_alone", estimate(lambda r, b, now, then: (r - b) * now)),
     ("old_probability_alone", estimate(lambda r, b, now, then: (r - b) / then)),
     ("baseline_not_weighted", estimate(lambda r, b, now, then: r * now / then - b)),

@@ -40,6 +40,11 @@ def draw_window(rng: np.random.Generator) -> list[Args]:
     return [(int(n), *rest) for n, rest in zip(drawn, ((3, 2), (5, 2), (3, 3)))]
 
 
+def draw_edges(rng: np.random.Generator) -> list[Args]:
+    """The same, and a text so short that the outer taps look beyond all of it."""
+    return [*draw_window(rng), (3, 5, int(rng.integers(2, 4)))]
+
+
 def draw_plain(rng: np.random.Generator) -> list[Args]:
     return [(int(n), w, 1) for n, w in zip(rng.permutation(np.arange(6, 12)), (3, 5))]
 
@@ -56,14 +61,20 @@ QUESTION = Question(
     next_step="write down the table of one tap for seven tokens by hand first.",
     parts=(
         Part("inside", 1, draw_window, view=lambda value: value[:, 4:-4]),
-        Part("at the edges", 1, draw_window),
+        Part(
+            "at the edges",
+            1,
+            draw_edges,
+            only_failure_hint="right inside a long text, wrong at the edges or in a "
+            "text shorter than a tap reaches: where nothing is there, a row is zeros",
+        ),
         Part("without dilation", 1, draw_plain),
     ),
     mistakes=(
         Mistake(
             "no_dilation",
             "this is the chapter's convolution, whose taps look at neighbouring "
-            "places: here `dilation` places lie between one tap's place and the next's",
+            "places: here neighbouring taps look `dilation` places apart",
             lambda n, window, dilation: tap_weights(n, window, 1),
         ),
         Mistake(
@@ -198,6 +209,12 @@ def shifted(n_tokens, window, dilation):
     )
 
 
+def by_diag(n_tokens, window, dilation):
+    """It fails where a tap looks beyond the whole text."""
+    reach = [dilation * (tap - window // 2) for tap in range(window)]
+    return torch.stack([torch.diag(torch.ones(n_tokens - abs(k)), k) for k in reach])
+
+
 RIGHT = [taps(centred), conv_impulses, diagonals, shifted]
 WRONG = [
     ("no_dilation", taps(lambda i, tap, d, n: i + tap)),
@@ -209,4 +226,4 @@ WRONG = [
     ("clamped", taps(lambda i, tap, d, n: min(max(i + tap * d, 0), n - 1))),
     ("one_table", lambda n, w, d: diagonals(n, w, d).sum(0)),
 ]
-PARTIAL = [(1, lambda n, w, d: conv_impulses(n, w, 1))]
+PARTIAL = [(1, lambda n, w, d: conv_impulses(n, w, 1)), (2, by_diag)]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import first, normal, second, sizes
@@ -66,6 +67,12 @@ def one_for_all(x: Tensor) -> Pair:
     return mixed_by(weights, x)
 
 
+def earlier_alone(x: Tensor, score: float) -> Tensor:
+    """The weights when a token sees the tokens before it and nothing else."""
+    later = torch.ones_like(products(x)).triu().bool()
+    return torch.softmax(products(x).masked_fill(later, score), dim=-1)
+
+
 QUESTION = Question(
     id="05.1",
     title="Self-attention that looks away from itself",
@@ -83,7 +90,7 @@ QUESTION = Question(
         Part(
             "a batch",
             1,
-            lambda rng: [draw_tokens(rng, 2), draw_tokens(rng, 3, 2)],
+            lambda rng: [draw_tokens(rng, 2), draw_tokens(rng, 3)],
             only_failure_hint="right for one sentence, wrong when a batch axis stands "
             "in front: count axes from the end (-1, -2)",
         ),
@@ -176,6 +183,26 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "others_later_hidden",
+            "a token's own score and all later ones are hidden: only the diagonal "
+            "goes, and a token sees the others on either side of it",
+            lambda x: mixed_by(earlier_alone(x, -1e9), x),
+        ),
+        Mistake(
+            "nothing_left",
+            "a token's own score and all later ones are hidden, so the first token is "
+            "left with nothing and its row is NaN: only the diagonal goes",
+            lambda x: mixed_by(earlier_alone(x, -math.inf), x),
+        ),
+        Mistake(
+            "cosine_scores",
+            "the tokens are compared by their cosine, without their lengths: here the "
+            "scores are the chapter's plain dot products",
+            lambda x: mixed_by(
+                torch.softmax(hidden(x / x.norm(dim=-1, keepdim=True)), -1), x
+            ),
+        ),
+        Mistake(
             "features_compared",
             "the table compares features with features (XᵀX): a score compares two "
             "tokens, which are the rows of X",
@@ -244,7 +271,23 @@ def where(x):
     return list(by_weights(scores.softmax(-1), x))
 
 
-RIGHT = [by_powers, shared_again, added, where]
+def before(x, score):
+    """A causal mask that hides the diagonal too."""
+    mask = torch.ones(x.shape[-2], x.shape[-2]).tril(-1)
+    return by_weights(torch.where(mask > 0, x @ x.mT, score).softmax(-1), x)
+
+
+def one_batch_axis(x):
+    """By `bmm`, which takes three axes: a sentence alone becomes a batch of one."""
+    rows = x if x.dim() == 3 else x[None]
+    own = torch.eye(x.shape[-2]).bool()
+    scores = torch.bmm(rows, rows.transpose(1, 2)).masked_fill(own, -math.inf)
+    weights = scores.softmax(-1)
+    found = torch.bmm(weights, rows), weights
+    return found if x.dim() == 3 else (found[0][0], found[1][0])
+
+
+RIGHT = [by_powers, shared_again, added, where, one_batch_axis]
 WRONG = [
     ("with_itself", by_einsum),
     ("with_itself", lambda x: by_weights((x @ x.mT).softmax(dim=-1), x)),
@@ -255,5 +298,8 @@ WRONG = [
     ("not_divided", lambda x: by_weights((x @ x.mT).exp() * others(x), x)),
     ("scaled", lambda x: by_weights(by_powers(x * x.shape[-1] ** -0.25)[1], x)),
     ("weights_turned", lambda x: (by_powers(x)[1].mT @ x, by_powers(x)[1])),
+    ("cosine_scores", lambda x: by_weights(by_powers(F.normalize(x, dim=-1))[1], x)),
+    ("others_later_hidden", lambda x: before(x, -1e9)),
+    ("nothing_left", lambda x: before(x, -math.inf)),
     ("order", lambda x: by_powers(x)[::-1]),
 ]

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import first, second
@@ -14,6 +19,7 @@ from .q1_basic_self_attention import (
     by_einsum,
     by_weights,
     draw_tokens,
+    itself,
     mixed_by,
     products,
 )
@@ -45,6 +51,38 @@ def draw(rng: np.random.Generator, *batch: int) -> Args:
 
 def draw_two(rng: np.random.Generator) -> list[Args]:
     return [draw(rng), draw(rng)]
+
+
+def angles(x: Tensor) -> Tensor:
+    return torch.acos(compared(x).clamp(-1, 1))
+
+
+def weighs_by(scores: Callable[[Tensor], list[Tensor]], atol: float = 1e-4) -> Any:
+    """A sign: the weights that one of several other comparisons gives."""
+
+    def sign(args: Args, value: Any) -> bool:
+        x, sharpness = torch.as_tensor(args[0]), args[1]
+        due = [torch.softmax(sharpness * s, dim=-1) for s in scores(x)]
+        return any(np.allclose(value[1], a.numpy(), atol=atol) for a in due)
+
+    return sign
+
+
+def by_one_square(x: Tensor) -> list[Tensor]:
+    square = (x * x).sum(dim=-1, keepdim=True)
+    return [products(x) / square, products(x) / square.mT]
+
+
+def centred_first(x: Tensor) -> list[Tensor]:
+    return [compared(x - x.mean(dim=dim, keepdim=True)) for dim in (-1, -2)]
+
+
+def longer(x: Tensor) -> list[Tensor]:
+    """The cosines when a number is added to each length, or to their product."""
+    length = x.norm(dim=-1, keepdim=True)
+    each = [products(x / (length + eps)) for eps in (1.0, 0.1, 1e-2, 1e-3)]
+    both = [products(x) / (length * length.mT + eps) for eps in (1.0, 0.1, 1e-2, 1e-3)]
+    return each + both
 
 
 QUESTION = Question(
@@ -162,6 +200,68 @@ QUESTION = Question(
             "the tokens are divided by their squared length: the length is its root",
             lambda x, s: sharpened(products(x / (x * x).sum(-1, keepdim=True)), s, x),
         ),
+        Mistake(
+            "one_length_squared",
+            "the sharpness is right; each product is divided by the squared length of "
+            "one of its two tokens: a cosine divides by the lengths of both",
+            lambda x, s: sharpened(by_one_square(x)[0], s, x),
+            weighs_by(by_one_square),
+        ),
+        Mistake(
+            "sum_of_sizes",
+            "the sharpness is right; the tokens are divided by the sum of the absolute "
+            "values of their features, and a length is the root of the sum of squares",
+            lambda x, s: sharpened(products(x / x.abs().sum(-1, keepdim=True)), s, x),
+        ),
+        Mistake(
+            "centred_first",
+            "the sharpness is right; a mean is subtracted before the comparison, which "
+            "turns the tokens: the cosine is that of the tokens as they are",
+            lambda x, s: sharpened(centred_first(x)[0], s, x),
+            weighs_by(centred_first),
+        ),
+        Mistake(
+            "length_made_longer",
+            "the sharpness is right; the number added to the lengths is large enough "
+            "to be seen, and a token has no zero length here: leave it out",
+            lambda x, s: sharpened(longer(x)[2], s, x),
+            weighs_by(longer),
+        ),
+        Mistake(
+            "scaled",
+            "the cosines are divided by the root of the width besides: that is for dot "
+            "products, which grow with the width; here the sharpness alone counts",
+            lambda x, s: sharpened(compared(x) / x.shape[-1] ** 0.5, s, x),
+        ),
+        Mistake(
+            "angles",
+            "the angles themselves are used as scores: the question asks for their "
+            "cosines, which are the products of the unit vectors",
+            lambda x, s: sharpened(-angles(x), s, x),
+            weighs_by(
+                lambda x: [angles(x), -angles(x)], atol=2e-3
+            ),  # near 0 it is rough
+        ),
+        Mistake(
+            "tokens_scaled",
+            "the tokens were multiplied by the sharpness: dividing by the length takes "
+            "it out of the comparison again, and what is averaged is too long",
+            lambda x, s: (
+                s * sharpened(compared(x), 1.0, x)[0],
+                sharpened(compared(x), 1.0, x)[1],
+            ),
+        ),
+        Mistake(
+            "own_hidden",
+            "a token's own score is hidden, as in 05.1: here a token may attend to "
+            "itself again",
+            lambda x, s: mixed_by(
+                torch.softmax(
+                    (s * compared(x)).masked_fill(itself(x), -math.inf), dim=-1
+                ),
+                x,
+            ),
+        ),
     ),
 )
 
@@ -190,6 +290,23 @@ def one_side(x, sharpness):
     return by_weights(weights, x.double())
 
 
+def by_scores(scores):
+    """The sharpness where it belongs, and some other comparison."""
+    return lambda x, s: by_weights(torch.softmax(s * scores(x), -1), x)
+
+
+def gram(x):
+    return torch.einsum("...id,...jd->...ij", x, x)
+
+
+def squares(x):
+    return (x * x).sum(-1)
+
+
+def far(x):
+    return torch.zeros(x.shape[-2], x.shape[-2]).fill_diagonal_(-math.inf)
+
+
 def roots(x, sharpness):
     unit = x / x.norm(dim=-1, keepdim=True) * sharpness**0.5
     return by_weights((unit @ unit.transpose(-1, -2)).softmax(dim=-1), x)
@@ -213,5 +330,19 @@ WRONG = [
             by_cosine(x, s)[1], torch.nn.functional.normalize(x, dim=-1)
         ),
     ),
+    ("one_length_squared", by_scores(lambda x: x @ x.mT / squares(x)[..., None])),
+    ("one_length_squared", by_scores(lambda x: x @ x.mT / squares(x)[..., None, :])),
+    ("sum_of_sizes", by_scores(lambda x: gram(F.normalize(x, p=1, dim=-1)))),
+    ("centred_first", by_scores(lambda x: cosines(x - x.mean(-1, keepdim=True)))),
+    ("centred_first", by_scores(lambda x: cosines(x - x.mean(-2, keepdim=True)))),
+    (
+        "length_made_longer",
+        by_scores(lambda x: gram(x / (x.norm(dim=-1, keepdim=True) + 1e-2))),
+    ),
+    ("scaled", by_scores(lambda x: cosines(x) / math.sqrt(x.shape[-1]))),
+    ("angles", by_scores(lambda x: -cosines(x).clamp(-1, 1).acos())),
+    ("angles", by_scores(lambda x: cosines(x).clamp(-1, 1).acos())),
+    ("tokens_scaled", lambda x, s: by_cosine(s * x, 1.0)),
+    ("own_hidden", by_scores(lambda x: cosines(x) + far(x))),
     ("order", lambda x, s: by_cosine(x, s)[::-1]),
 ]

@@ -205,7 +205,8 @@ QUESTION = Question(
         Mistake(
             "keys_turned",
             "what was taken out of W_Q comes back in W_K with the right sizes, in the "
-            "wrong directions: some matrix is transposed, or on the wrong side",
+            "wrong directions: some matrix is missing, transposed, or on the wrong "
+            "side",
             lambda w_q, w_k: (
                 by_svd(w_q, w_k)[0],
                 w_k @ torch.linalg.svd(w_q)[2] * torch.linalg.svdvals(w_q),
@@ -305,6 +306,7 @@ WRONG = [
             w_k @ turn(w_q.shape[1]),
         ),
     ),
+    ("keys_turned", lambda q, k: svd_in_another_order(q, k, lambda k, s, v: k * s)),
     (
         "keys_turned",
         lambda q, k: svd_in_another_order(q, k, lambda k, s, v: k * s @ v.T),

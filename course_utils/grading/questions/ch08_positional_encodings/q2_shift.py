@@ -87,6 +87,27 @@ QUESTION = Question(
             lambda k, d: halves(k * speeds(d) ** 0.5),
         ),
         Mistake(
+            "speeds_too_far_apart",
+            "the waves' speeds lie too far apart: the exponent of wave i is −2i/d, "
+            "with the whole width d, and here it is twice that",
+            lambda k, d: halves(k * speeds(d) ** 2),
+        ),
+        Mistake(
+            "last_speed_fixed",
+            "the exponent runs over one wave less than there are, all the way to −1: "
+            "that of wave i is −2i/d, so the last one stays above −1",
+            lambda k, d: halves(k * speeds(d) ** (d / (d - 2))),
+        ),
+        Mistake(
+            "quicker_and_quicker",
+            "the exponent has the wrong sign: from wave to wave the speed falls, so "
+            "the exponent of wave i is −2i/d",
+            lambda k, d: halves(k / speeds(d)),
+            lambda args, value: np.allclose(  # large angles, perhaps in float32
+                value, halves(args[0] / speeds(args[1])).numpy(), atol=0.05
+            ),
+        ),
+        Mistake(
             "one_step",
             "this is the matrix of a single step, whatever k is: k steps turn k times "
             "as far",
@@ -155,6 +176,18 @@ def by_entries(k, d_model, lower=True):
     return matrix
 
 
+def by_exponent(exponent):
+    """The matrix by blocks, with any exponent of wave i among h."""
+
+    def answer(k, d_model):
+        h = d_model // 2
+        angles = k * 10000.0 ** exponent(torch.arange(h, dtype=torch.float64), h)
+        cos, sin = torch.diag(angles.cos()), torch.diag(angles.sin())
+        return torch.vstack([torch.hstack([cos, -sin]), torch.hstack([sin, cos])])
+
+    return answer
+
+
 def in_blocks(k, d_model):
     """The chapter's own: sine and cosine of a wave are neighbours."""
     angles = [k * 10000 ** (-i / d_model) for i in range(0, d_model, 2)]
@@ -177,11 +210,17 @@ def of_one_step(k, d_model):
     return np.linalg.matrix_power(one if k > 0 else one.T, abs(k))
 
 
-RIGHT = [solved, by_entries, reordered, of_one_step]
+RIGHT = [
+    *(solved, by_entries, reordered, of_one_step),
+    by_exponent(lambda i, h: -i / h),
+]
 WRONG = [
     ("neighbours", in_blocks),
     ("neighbours_turned_back", lambda k, d: in_blocks(k, d).T),
     ("turned_back", lambda k, d: solved(k, d).T),
+    ("speeds_too_far_apart", by_exponent(lambda i, h: -2 * i / h)),
+    ("last_speed_fixed", by_exponent(lambda i, h: -i / (h - 1))),
+    ("quicker_and_quicker", by_exponent(lambda i, h: i / h)),
     ("one_step", lambda k, d: solved(1, d)),
     ("never_back", lambda k, d: solved(abs(k), d)),
     ("matrix_times_k", lambda k, d: solved(1, d) * k),
