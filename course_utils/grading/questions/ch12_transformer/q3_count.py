@@ -123,6 +123,27 @@ QUESTION = Question(
             lambda d, h: 2 * attention_size(d) + feed_forward_size(d, h) + 3 * d,
         ),
         both_are(
+            "norm_of_two_numbers",
+            "a norm is counted with two numbers: it has a scale and a shift for every "
+            "feature",
+            lambda d, h: attention_size(d) + feed_forward_size(d, h) + 4,
+            lambda d, h: 2 * attention_size(d) + feed_forward_size(d, h) + 6,
+        ),
+        both_are(
+            "one_norm_too_many",
+            "one norm too many is counted in each block: every layer has one, and the "
+            "block has none of its own",
+            lambda d, h: count(d, h)[0] + 2 * d,
+            lambda d, h: count(d, h)[1] + 2 * d,
+        ),
+        both_are(
+            "cross_of_two_matrices",
+            "the decoder has two matrices too few: both of its attentions have four "
+            "projections, whatever they read",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - 2 * (d * d + d),
+        ),
+        both_are(
             "no_output_matrix",
             "attention is counted with three matrices: W_O makes four",
             lambda d, h: count(d, h)[0] - d * d - d,
@@ -216,6 +237,12 @@ WRONG = [
         "no_output_matrix",
         off_by(lambda d, h: -d * (d + 1), lambda d, h: -2 * d * (d + 1)),
     ),
+    (
+        "norm_of_two_numbers",
+        off_by(lambda d, h: 4 - 4 * d, lambda d, h: 6 - 6 * d),
+    ),
+    ("one_norm_too_many", off_by(lambda d, h: 2 * d, lambda d, h: 2 * d)),
+    ("cross_of_two_matrices", off_by(lambda d, h: 0, lambda d, h: -2 * d * (d + 1))),
     ("blocks_alike", lambda d, h: 2 * built(d, h)[:1]),
     ("cross_without_norm", off_by(lambda d, h: 0, lambda d, h: -2 * d)),
     ("two_feed_forwards", off_by(lambda d, h: 0, lambda d, h: 2 * d * h + d + h)),

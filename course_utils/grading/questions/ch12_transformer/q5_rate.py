@@ -52,6 +52,11 @@ def otherwise(formula: Callable[[float, float, float], float]) -> Any:
     return wrong
 
 
+def done_of(warmup: int) -> Callable[[int, int, int], float]:
+    """The share that is done after a warm-up, also where it is negative."""
+    return lambda s, n, _: (s - warmup) / (n - 1 - warmup)
+
+
 def draw_steps(before: bool) -> Any:
     def cases(rng: np.random.Generator) -> list[Args]:
         drawn: list[Args] = []
@@ -62,7 +67,11 @@ def draw_steps(before: bool) -> Any:
             step = int(part * span) + (0 if before else warmup)
             lr = round(float(rng.uniform(0.1, 1)), 3)
             drawn.append((step, steps, lr, warmup, round(0.15 * lr, 4)))
-        if not before:  # and the last step
+        if before:  # and its last step, in a long warm-up
+            warmup, lr = int(rng.integers(35, 45)), drawn[-1][2]
+            for step in (warmup // 2, warmup - 1):
+                drawn.append((step, warmup + 12, lr, warmup, round(0.15 * lr, 4)))
+        else:  # and the last step
             step, steps, *others = drawn[-1]
             drawn.append((steps - 1, steps, *others))
         return drawn
@@ -206,6 +215,20 @@ QUESTION = Question(
             but(fall=lambda t: math.cos(math.pi * t / 2)),
         ),
         Mistake(
+            "without_pi",
+            "cos(t) is taken of a share from 0 to 1: a half wave needs cos(pi t), or "
+            "the rate hardly falls",
+            but(fall=lambda t: (1 + math.cos(t)) / 2),
+        ),
+        Mistake(
+            "smaller_of_both",
+            "the smaller of line and cosine is taken: before the warm-up ends the "
+            "cosine is below `lr` as well; let `step` decide which of them counts",
+            lambda s, n, lr, w, least: min(
+                lr * (s + 1) / max(w, 1), scheduled(s, n, lr, 0, least, done=done_of(w))
+            ),
+        ),
+        Mistake(
             "whole_cosine",
             "the cosine runs from 1 to −1: a negative rate climbs; add 1 and halve",
             but(fall=lambda t: math.cos(math.pi * t)),
@@ -301,5 +324,15 @@ WRONG = [
     ("whole_cosine", climb_and_fall(up, lambda s, n, w: 2 * down(s, n, w) - 1)),
     ("straight_line", climb_and_fall(up, lambda s, n, w: (n - 1 - s) / (n - 1 - w))),
     ("not_halved", climb_and_fall(up, lambda s, n, w: 2 * down(s, n, w))),
+    (
+        "without_pi",
+        climb_and_fall(up, lambda s, n, w: 0.5 + 0.5 * math.cos((s - w) / (n - w - 1))),
+    ),
+    (
+        "smaller_of_both",
+        lambda s, n, lr, w, least: min(
+            lr * (s + 1) / max(w, 1), least + (lr - least) * down(s, n, w)
+        ),
+    ),
     ("constant_after", climb_and_fall(up, lambda s, n, w: 1)),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -43,17 +44,28 @@ def dilated(images: Tensor, size: int, stride: int) -> Tensor:
 
 def every_start(images: Tensor, size: int, stride: int) -> Tensor:
     """A patch at every multiple of the stride, filled up with zeros at the edge."""
-    missing = size - stride
-    return patchify(F.pad(images, (0, missing, 0, missing)), size, stride)
+    down, right = (
+        (math.ceil(n / stride) - 1) * stride + size - n for n in images.shape[2:]
+    )
+    return patchify(F.pad(images, (0, right, 0, down)), size, stride)
+
+
+def twice_the_stride(images: Tensor, size: int, stride: int) -> Tensor:
+    """As many patches as if each overlapped the next by one stride."""
+    rows, columns = (n // stride - 1 for n in images.shape[2:])
+    height, width = (stride * (n - 1) + size for n in (rows, columns))
+    down, right = height - images.shape[2], width - images.shape[3]
+    return patchify(F.pad(images, (0, right, 0, down)), size, stride)
 
 
 def draw_images(channels: int) -> Any:
     def draw(rng: np.random.Generator) -> list[Args]:
         cases: list[Args] = []
-        for size, stride in ((4, 2), (6, 3)):
-            rows, columns = sizes(rng, 2, least=3)
-            shape = channels, stride * (rows + 1), stride * (columns + 1)
-            cases.append((normal(rng, 2, *shape), size, stride))
+        for size, stride, left_over in ((4, 2, 0), (5, 2, 1), (5, 3, 0)):
+            height, width = (
+                stride * (n - 1) + size + left_over for n in sizes(rng, 2, least=4)
+            )
+            cases.append((normal(rng, 2, channels, height, width), size, stride))
         return cases
 
     return draw
@@ -71,6 +83,7 @@ QUESTION = Question(
     arguments=("images", "size", "stride"),
     outputs=(Output("patches", "patch d_patch"),),
     reference=patchify,
+    packaged=("patchify",),
     difficulty="medium",
     minutes=10,
     next_step="how many patches fit in a row? Cut them out, put them in reading order, "
@@ -128,6 +141,12 @@ QUESTION = Question(
             "there are patches that reach beyond the edge, filled up with zeros: only "
             "those that lie inside the image count",
             every_start,
+        ),
+        Mistake(
+            "twice_the_stride",
+            "the number of patches is right where they overlap by one stride alone: "
+            "count the starts that leave room for `size` pixels",
+            twice_the_stride,
         ),
         Mistake(
             "dilated",
@@ -232,6 +251,18 @@ def by_index(images, size, stride):
     return cut.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
 
 
+def padded_squares(images, size, stride):
+    height, width = images.shape[2:]
+    wide = torch.zeros(*images.shape[:2], height + size, width + size)
+    wide[:, :, :height, :width] = images
+    rows = [
+        wide[:, :, y : y + size, x : x + size].flatten(1)
+        for y in range(0, height, stride)
+        for x in range(0, width, stride)
+    ]
+    return torch.stack(rows, dim=1)
+
+
 RIGHT = [by_squares, lambda im, s, t: F.unfold(im, s, stride=t).mT, in_numpy, by_index]
 WRONG = [
     ("the_chapters", lambda im, s, t: by_squares(im, s, s)),
@@ -247,6 +278,7 @@ WRONG = [
             dim=1,
         ),
     ),
+    ("beyond_the_edge", padded_squares),
     ("columns_first", lambda im, s, t: by_squares(im, s, t, down=True)),
     (
         "pixels_transposed",

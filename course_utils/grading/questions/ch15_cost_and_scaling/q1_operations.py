@@ -189,6 +189,12 @@ QUESTION = Question(
             miscounted(inputs=4, states=4),
         ),
         Mistake(
+            "gru_reads_four_times",
+            "one product too many reads the token in the GRU: two gates and the "
+            "proposal make three, and the new state is mixed entry by entry",
+            miscounted(inputs=4),
+        ),
+        Mistake(
             "gru_one_token",
             "this is what the GRU costs for one token; the text has n of them",
             lambda n, d, w, share, state: (
@@ -254,6 +260,13 @@ WRONG = [
     ),
     ("four_gates", lambda n, d, w, s, m: listed(n, d, w, s, m, gates=4)),
     ("no_proposal", lambda n, d, w, s, m: listed(n, d, w, s, m, gates=2)),
+    (
+        "gru_reads_four_times",
+        lambda n, d, w, s, m: (
+            listed(n, d, w, s, m)[0],
+            listed(n, d, w, s, m)[1] + 2 * n * m * d,
+        ),
+    ),
     (
         "no_table",
         lambda n, d, w, s, m: (4 * n * d * (d + d // s), listed(n, d, w, s, m)[1]),

@@ -87,6 +87,12 @@ def no_starts(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> Te
     return states_of(decay, added, first, torch.zeros_like(starts))
 
 
+def decay_before(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> Tensor:
+    late = torch.cat([decay[:1], decay[:-1]])
+    own = torch.where(starts[:, None], decay, late)
+    return states_of(own, added, first, starts)
+
+
 def with_zero(args: Args) -> Args:
     decay, added, first, starts = args
     return decay, added, np.zeros_like(first), starts
@@ -99,6 +105,7 @@ QUESTION = Question(
     arguments=("decay", "added", "first", "starts"),
     outputs=(Output("states", "token d"),),
     reference=states_of,
+    no_contrast=("`starts` is True everywhere",),  # then nothing recurs
     difficulty="medium",
     minutes=10,
     next_step="write h_t = λ_t h_{t-1} + z_t for every token; what is h_{t-1} where a "
@@ -191,6 +198,12 @@ QUESTION = Question(
             stepwise(lambda a, b, state: state + b),
         ),
         Mistake(
+            "decay_of_the_token_before",
+            "inside a text the state decays by the factor of token t - 1: what token t "
+            "finds decays by λ_t, its own",
+            decay_before,
+        ),
+        Mistake(
             "one_late",
             "the states come one token late: state t has read token t",
             one_late,
@@ -277,6 +290,12 @@ WRONG = [
     ("added_before_decay", lambda a, b, h, s: recurred(a, a * b, h, s)),
     ("keep_and_renew_swapped", lambda a, b, h, s: by_scan(1 - a, b, h, s)),
     ("averaged", lambda a, b, h, s: by_scan(a, b - a * b, h, s)),
+    (
+        "decay_of_the_token_before",
+        lambda a, b, h, s: recurred(
+            a * s[:, None] + a.roll(1, 0) * ~s[:, None], b, h, s
+        ),
+    ),
     (
         "each_from_first",
         lambda a, b, h, s: torch.stack([torch.addcmul(y, x, h) for x, y in zip(a, b)]),

@@ -114,6 +114,14 @@ QUESTION = Question(
             miscounted(outputs=0),
         ),
         Mistake(
+            "output_of_one_token",
+            "the output layer is counted for one token: each of the n tokens is "
+            "multiplied by its table",
+            lambda n, d, hidden, layers, pieces: gpt_costs(
+                n, d, hidden, layers, pieces, outputs=1 / n
+            ),
+        ),
+        Mistake(
             "embedding_multiplied",
             "the embedding is counted as a product on the way in: there it is a "
             "look-up, which multiplies nothing",
@@ -179,8 +187,9 @@ QUESTION = Question(
         ),
         Mistake(
             "backward_as_forward",
-            "the backward pass is counted as one forward pass: for each product it "
-            "needs two, one for the gradient of X and one for that of W",
+            "training is one forward pass short: the backward pass needs two for each "
+            "product, for the gradients of X and of W, and the blocks' second forward "
+            "pass comes on top",
             lambda n, d, hidden, layers, pieces: (
                 *gpt_costs(n, d, hidden, layers, pieces)[:2],
                 gpt_costs(n, d, hidden, layers, pieces)[2]
@@ -225,6 +234,17 @@ def product_by_product(n, d, m, layers, v):
     return weights, blocks + ends, 4 * blocks + 3 * ends
 
 
+def short(n, d, m, layers, v):
+    output = 2 * n * v * d
+    return 3 * (work(n, d, m, layers, v)[0] - output) + 2 * output
+
+
+def output_once(n, d, m, layers, v):
+    numbers, forward, training = costs(n, d, m, layers, v)
+    less = 2 * v * d * (n - 1)
+    return numbers, forward - less, training - 3 * less
+
+
 RIGHT = [
     costs,
     product_by_product,
@@ -250,6 +270,8 @@ WRONG = [
     ),
     ("all_recomputed", lambda *sizes: (*costs(*sizes)[:2], 4 * costs(*sizes)[1])),
     ("training_is_forward", lambda *sizes: (*costs(*sizes)[:2], costs(*sizes)[1])),
+    ("backward_as_forward", lambda *sizes: (*costs(*sizes)[:2], short(*sizes))),
+    ("output_of_one_token", lambda *sizes: output_once(*sizes)),
     ("one_block", lambda n, d, m, L, v: costs(n, d, m, 1, v)),
     ("hidden_is_4d", lambda n, d, m, L, v: costs(n, d, 4 * d, L, v)),
     ("not_gated", lambda n, d, m, L, v: costs(n, d, 2 * m / 3, L, v)),

@@ -63,7 +63,7 @@ def queries_shifted(tokens: Tensor) -> Tensor:
 
 def draw(rng: np.random.Generator) -> Args:
     """A token with two earlier copies, one beside its copy, one with nothing on it."""
-    n = int(rng.integers(9, 13))
+    n = int(rng.integers(10, 14))
     once = rng.permutation(20)[: n // 2]
     tokens = np.concatenate([once, rng.permutation([*once, 30])[: n - n // 2]])
     tokens[2] = tokens[0]  # one token has two earlier copies

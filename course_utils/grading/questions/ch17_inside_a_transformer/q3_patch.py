@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -54,10 +56,23 @@ def zeroed(
     return patch(torch.zeros_like(clean), corrupted, head, position, w_o)
 
 
+def joined_by(join: Callable[[Tensor], Tensor]) -> Callable[..., Tensor]:
+    """The patch, with the heads put side by side in another way."""
+
+    def wrong(
+        clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
+    ) -> Tensor:
+        changed = corrupted.clone()
+        changed[head, position] = clean[head, position]
+        return join(changed).reshape(changed.shape[1], -1) @ w_o
+
+    return wrong
+
+
 def draw(rng: np.random.Generator) -> Args:
     heads, token, d = sizes(rng, 3)
     shape, width = (heads, token, d), heads * d
-    at = int(rng.integers(heads)), int(rng.integers(token))
+    at = int(rng.integers(1, heads)), int(rng.integers(1, token))
     return normal(rng, *shape), normal(rng, *shape), *at, normal(rng, width, width)
 
 
@@ -102,6 +117,18 @@ QUESTION = Question(
             "the clean run had there",
             zeroed,
         ),
+        Mistake(
+            "features_interleaved",
+            "the patch is right; then the order of the axes is wrong: a token's row "
+            "has the numbers of head 0 first, then those of head 1",
+            joined_by(lambda heads: heads.permute(1, 2, 0)),
+        ),
+        Mistake(
+            "heads_not_moved",
+            "the patch is right; then the heads are only reshaped: that mixes up the "
+            "tokens; the order of the axes has to be token, head, d_head before it",
+            joined_by(lambda heads: heads),
+        ),
     ),
 )
 
@@ -121,11 +148,23 @@ def mixed(choose):
     return answer
 
 
+def patched(order):
+    def answer(clean, corrupted, head, position, w_o):
+        heads = [list(x) for x in corrupted]
+        heads[head][position] = clean[head, position]
+        table = torch.stack([torch.stack(x) for x in heads])
+        return torch.einsum(order, table).reshape(table.shape[1], -1) @ w_o
+
+    return answer
+
+
 RIGHT = [mixed(lambda a, b, h, t: torch.where(h & t, a, b))]
 WRONG = [
     ("exchanged", mixed(lambda a, b, h, t: torch.where(h & t, b, a))),
     ("everywhere", mixed(lambda a, b, h, t: torch.where(h, a, b))),
     ("all_heads", mixed(lambda a, b, h, t: torch.where(t, a, b))),
+    ("features_interleaved", patched("htd->tdh")),
+    ("heads_not_moved", patched("htd->htd")),
     ("added", mixed(lambda a, b, h, t: b + a * (h & t))),
     ("zeroed", mixed(lambda a, b, h, t: b * ~(h & t))),
 ]

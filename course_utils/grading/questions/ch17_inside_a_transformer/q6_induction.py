@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -37,7 +38,7 @@ def draw(rng: np.random.Generator) -> Args:
     again = rng.permutation(n)
     while (np.diff(again) == 1).any():
         again = rng.permutation(n)
-    order = np.concatenate([ids, ids[again[: n - int(rng.integers(2))]]])
+    order = np.concatenate([ids, ids[again[: n - gap % 2]]])  # of even length
     return (np.eye(n + gap + 4, dtype=np.float32)[order],)
 
 
@@ -93,9 +94,16 @@ def as_in(wrong: Callable[[Tensor], Tensor]) -> Callable[[Args, Any], bool]:
 
 
 def is_weak(args: Args, value: Any) -> bool:
-    """Whether the right token leads at every asked position, by too little."""
+    """Whether the right key is found at every asked position, by too little."""
     if not is_one_hot(args):
         return True
+    i, copy = asked(args[0])[0]
+    weight = float((np.asarray(value)[i] * args[0][copy + 1]).sum())
+    if 0 < weight < 1:  # it may come from a circuit with this strength
+        strength = math.log(weight * i / (1 - weight))
+        weak = as_in(lambda own: circuit(own, strength=strength))
+        if strength > 0 and weak(args, value) and error(args, value) > 1e-6:
+            return True
     best = np.asarray(value).argmax(axis=-1)
     ids, rows = args[0].argmax(axis=-1), asked(args[0])
     leads = all(best[i] == ids[copy + 1] for i, copy in rows)
@@ -119,6 +127,13 @@ def looking_ahead(own: Tensor) -> Tensor:
     allowed[0, 0] = True
     scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
     return scores.softmax(dim=-1) @ own
+
+
+def wrapped(own: Tensor) -> Tensor:
+    """The circuit whose first position notes the last token."""
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
+    scores = 50 * own @ own.roll(1, dims=0).T
+    return scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1) @ own
 
 
 def half_back(own: Tensor) -> Tensor:
@@ -192,14 +207,20 @@ QUESTION = Question(
             looking_ahead,
         ),
         mistake(
+            "note_wraps",
+            "the first position notes the last token, as `roll` wraps around: nothing "
+            "stands before the first token, and its note is zero",
+            wrapped,
+        ),
+        mistake(
             "two_back",
             "the note is of the token two positions back",
             lambda own: circuit(own, back=2),
         ),
         Mistake(
             "too_soft",
-            "the right token has the largest weight, but at the worst position it is "
-            "too weak: multiply the scores until the softmax picks one key",
+            "the right key is found, but at the worst position its weight is too weak: "
+            "multiply the scores until the softmax picks one key",
             lambda own: circuit(own, strength=1.0),
             is_weak,
         ),
@@ -254,6 +275,11 @@ WRONG = [
     ("one_layer", lambda own: attention(own, own, own, 30.0)),
     ("query_and_key_exchanged", lambda own: attention(before(own), own, own, 30.0)),
     ("note_of_the_next", looking_ahead),
+    ("note_wraps", lambda own: attention(own, own.roll(1, 0), own, 30.0)),
+    (
+        "too_soft",
+        lambda own: attention(own, before(own), own, own.shape[1] ** -0.5),
+    ),
     ("two_back", lambda own: attention(own, before(before(own)), own, 40.0)),
     ("too_soft", lambda own: attention(own, before(own), own, 1.0)),
     (
