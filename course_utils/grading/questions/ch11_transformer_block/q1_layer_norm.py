@@ -270,7 +270,7 @@ QUESTION = Question(
             ),
         ),
     ),
-    packaged=("layer_norm", "group_norm"),
+    packaged=("layer_norm",),
 )
 
 

@@ -203,6 +203,7 @@ QUESTION = Question(
             cut("b (c r q) (y x)"),
         ),
     ),
+    packaged=("patchify",),
 )
 
 

@@ -161,6 +161,7 @@ QUESTION = Question(
             lambda p, s, t, n: unpatchify(p, s, t, n).mT,
         ),
     ),
+    packaged=("unpatchify",),
 )
 
 
