@@ -83,7 +83,6 @@ QUESTION = Question(
     arguments=("images", "size", "stride"),
     outputs=(Output("patches", "patch d_patch"),),
     reference=patchify,
-    packaged=("patchify",),
     difficulty="medium",
     minutes=10,
     next_step="how many patches fit in a row? Cut them out, put them in reading order, "
