@@ -260,6 +260,52 @@ def test_a_number_at_which_all_weights_are_equal_is_no_contrast():
     assert "right when" not in grade_answer("05.2", answer).hint
 
 
+def second_power(weights, tokens):
+    marked = (tokens[:, None] == torch.cat([tokens[:1] - 1, tokens[:-1]])).tril()
+    return (weights**2 * marked).sum(-1)[marked.any(-1)].mean()
+
+
+def rectified(x, w, order, alpha):
+    def norm(y):
+        return torch.nn.functional.layer_norm(y, y.shape[-1:])
+
+    if order == "pre":
+        return x + alpha * torch.relu(norm(x) @ w)
+    return norm(alpha * x + torch.tanh(x @ w))
+
+
+def squared_decay(decay, added, first, starts):
+    states = []
+    for t in range(len(added)):
+        kept = decay[t] * first if starts[t] else decay[t] ** 2 * states[-1]
+        states.append(kept + added[t])
+    return torch.stack(states)
+
+
+@pytest.mark.parametrize(
+    ("identifier", "answer"),
+    [("17.2", second_power), ("11.3", rectified), ("15.5", squared_decay)],
+)
+def test_a_question_can_name_simple_cases_that_say_nothing(identifier, answer):
+    """The same answer, with and without what the question leaves out."""
+    question = find_question(identifier)
+    named = question.no_contrast
+    assert "right when" not in grade_answer(identifier, answer).hint
+    object.__setattr__(question, "no_contrast", ())
+    try:
+        said = conditions_of(question, answer)
+    finally:
+        object.__setattr__(question, "no_contrast", named)
+    assert set(named) <= set(said)
+    assert not set(named) & set(conditions_of(question, answer))
+
+
+def conditions_of(question, answer):
+    cases, right = expectations(question, checks.PUBLIC_SEED)
+    records = [ask(question, answer, case) for case in cases]
+    return checks.conditions(question, answer, cases, right, records)
+
+
 # --------------------------------------------------- honest answers, written otherwise
 
 

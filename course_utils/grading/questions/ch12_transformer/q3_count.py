@@ -144,6 +144,13 @@ QUESTION = Question(
             lambda d, h: count(d, h)[1] - 2 * (d * d + d),
         ),
         both_are(
+            "two_matrices_missing",
+            "the decoder has two matrices too few, and the vectors are right: both of "
+            "its attentions have four projections, whatever they read",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - 2 * d * d,
+        ),
+        both_are(
             "no_output_matrix",
             "attention is counted with three matrices: W_O makes four",
             lambda d, h: count(d, h)[0] - d * d - d,
@@ -243,6 +250,7 @@ WRONG = [
     ),
     ("one_norm_too_many", off_by(lambda d, h: 2 * d, lambda d, h: 2 * d)),
     ("cross_of_two_matrices", off_by(lambda d, h: 0, lambda d, h: -2 * d * (d + 1))),
+    ("two_matrices_missing", off_by(lambda d, h: 0, lambda d, h: -2 * d**2)),
     ("blocks_alike", lambda d, h: 2 * built(d, h)[:1]),
     ("cross_without_norm", off_by(lambda d, h: 0, lambda d, h: -2 * d)),
     ("two_feed_forwards", off_by(lambda d, h: 0, lambda d, h: 2 * d * h + d + h)),

@@ -50,6 +50,12 @@ def every_start(images: Tensor, size: int, stride: int) -> Tensor:
     return patchify(F.pad(images, (0, right, 0, down)), size, stride)
 
 
+def rounded_up(images: Tensor, size: int, stride: int) -> Tensor:
+    """The last patch is kept where a part of it lies inside the image."""
+    down, right = (-(n - size) % stride for n in images.shape[2:])
+    return patchify(F.pad(images, (0, right, 0, down)), size, stride)
+
+
 def twice_the_stride(images: Tensor, size: int, stride: int) -> Tensor:
     """As many patches as if each overlapped the next by one stride."""
     rows, columns = (n // stride - 1 for n in images.shape[2:])
@@ -140,6 +146,12 @@ QUESTION = Question(
             "there are patches that reach beyond the edge, filled up with zeros: only "
             "those that lie inside the image count",
             every_start,
+        ),
+        Mistake(
+            "rounded_up",
+            "where the last patch doesn't fit there is one all the same, filled up "
+            "with zeros: only patches that lie inside the image count",
+            rounded_up,
         ),
         Mistake(
             "twice_the_stride",
@@ -251,6 +263,14 @@ def by_index(images, size, stride):
     return cut.permute(0, 2, 3, 1, 4, 5).flatten(3).flatten(1, 2)
 
 
+def filled(images, size, stride):
+    """The image with zeros behind it, so that the patches fit."""
+    sides = [size + stride * math.ceil((n - size) / stride) for n in images.shape[2:]]
+    wide = torch.zeros(*images.shape[:2], *sides)
+    wide[:, :, : images.shape[2], : images.shape[3]] = images
+    return wide
+
+
 def padded_squares(images, size, stride):
     height, width = images.shape[2:]
     wide = torch.zeros(*images.shape[:2], height + size, width + size)
@@ -279,6 +299,7 @@ WRONG = [
         ),
     ),
     ("beyond_the_edge", padded_squares),
+    ("rounded_up", lambda im, s, t: F.unfold(filled(im, s, t), s, stride=t).mT),
     ("columns_first", lambda im, s, t: by_squares(im, s, t, down=True)),
     (
         "pixels_transposed",

@@ -204,6 +204,12 @@ QUESTION = Question(
             decay_before,
         ),
         Mistake(
+            "decays_shifted",
+            "every state decays by the factor of the token before it: what token t "
+            "finds decays by λ_t, its own",
+            lambda a, b, first, starts: states_of(a.roll(1, 0), b, first, starts),
+        ),
+        Mistake(
             "one_late",
             "the states come one token late: state t has read token t",
             one_late,
@@ -296,6 +302,7 @@ WRONG = [
             a * s[:, None] + a.roll(1, 0) * ~s[:, None], b, h, s
         ),
     ),
+    ("decays_shifted", lambda a, b, h, s: by_scan(a.roll(1, 0), b, h, s)),
     (
         "each_from_first",
         lambda a, b, h, s: torch.stack([torch.addcmul(y, x, h) for x, y in zip(a, b)]),

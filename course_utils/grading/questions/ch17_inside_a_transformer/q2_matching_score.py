@@ -156,6 +156,12 @@ QUESTION = Question(
             score_of(queries_shifted),
         ),
         Mistake(
+            "fixed_distance",
+            "the weights at a fixed distance are averaged, as if the sequence were "
+            "written twice: compare the tokens to find which keys are marked",
+            lambda weights, tokens: weights.diagonal(1 - len(tokens) // 2).mean(),
+        ),
+        Mistake(
             "previous_token",
             "this is the previous-token score, the weight on the position just before "
             "the query: here a key is marked by its tokens",
@@ -210,5 +216,6 @@ WRONG = [
     ("wraps_around", lambda w, t: by_table(w, (t[:, None] == t.roll(1)).tril())),
     ("weights_transposed", lambda w, t: by_table(w.mT, marked(t, 1))),
     ("queries_shifted", lambda w, t: by_table(w, after(t).mT.tril())),
+    ("fixed_distance", lambda w, t: w.diag(1 - len(t) // 2).mean()),
     ("previous_token", lambda w, t: torch.stack([*w.diagonal(-1)]).sum() / len(w[1:])),
 ]
