@@ -51,13 +51,15 @@ def draw_joint(rng: np.random.Generator) -> Args:
     """Twins know the answer; one head undoes what another does, and is missed."""
     right = rng.integers(N_ANSWERS, size=N_ROWS)
     other = (right + rng.integers(1, N_ANSWERS, size=N_ROWS)) % N_ANSWERS
-    some = (np.arange(N_ROWS) < 0.6 * N_ROWS)[:, None]
+    rows = np.arange(N_ROWS)[:, None]
+    some, last = rows < 0.6 * N_ROWS, rows >= 0.8 * N_ROWS
     terms = 0.02 * rng.standard_normal((6, N_ROWS, N_ANSWERS))
-    terms[:2] += 1.5 * one_hot(right)  # either of the twins would do
-    terms[2] += 4.0 * some * one_hot(other)
-    terms[3] -= 4.0 * some * one_hot(other)  # useless alone; the one that is needed
-    terms[4] += 3.25 * np.eye(N_ANSWERS)[0]  # a constant, which the next undoes
-    terms[5] -= 3.25 * np.eye(N_ANSWERS)[0]
+    terms[0] += 1.5 * one_hot(right)  # in most rows either of the twins would do;
+    terms[1] += 2.0 * one_hot(right) + 2.5 * last * one_hot(other)  # this is louder
+    terms[2] += 5.0 * some * one_hot(other)
+    terms[3] -= 5.0 * some * one_hot(other)  # useless alone; the one that is needed
+    terms[4] += 3.8 * np.eye(N_ANSWERS)[0]  # a constant, which the next undoes
+    terms[5] -= 3.8 * np.eye(N_ANSWERS)[0]
     return shuffled(rng, list(terms), right)
 
 
