@@ -64,6 +64,11 @@ class DistributedContext(NamedTuple):
             print(text, flush=True)
 
 
+# Groups that were left. If DistributedDataParallel held the last reference to one, its
+# end would wait for a thread of gloo that waits for Python's lock, which it holds.
+LEFT: list[Any] = []
+
+
 @contextmanager
 def init_distributed(chosen: str | None = None) -> Iterator[DistributedContext]:
     """Join the other processes that torchrun started, and leave with them at the end.
@@ -95,6 +100,7 @@ def init_distributed(chosen: str | None = None) -> Iterator[DistributedContext]:
     yield DistributedContext(rank, world, device)
     # Only if all went well: leaving waits for the others. After an error they may be
     # waiting for this process, and torchrun, which sees it end, will end them too.
+    LEFT.append(dist.group.WORLD)
     dist.destroy_process_group()
 
 

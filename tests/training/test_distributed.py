@@ -6,10 +6,12 @@ import argparse
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 import torch
@@ -345,3 +347,44 @@ def test_another_text_is_learned_from_whole_documents(monkeypatch):
     held_out = found.encoder.decode(found.validation.tolist())
     assert sum(d.strip() in learned for d in documents) >= 36
     assert not any(d in learned for d in held_out.split("\n\n"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks processes")
+def test_a_model_that_outlives_its_group_ends(tmp_path: Path):
+    """Sixty groups are left while DistributedDataParallel still refers to them."""
+    script = """
+        import os, sys, torch
+        from torch.nn.parallel import DistributedDataParallel
+        from course_utils.training.distributed import init_distributed
+
+        def once():
+            with init_distributed("cpu"):
+                model = DistributedDataParallel(torch.nn.Linear(50, 50))
+                model(torch.ones(4, 50)).sum().backward()
+                torch.distributed.all_reduce(torch.ones(1))
+
+        child = os.fork()
+        os.environ["RANK"] = "0" if child else "1"
+        os.environ |= {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1"}
+        for port in sys.argv[1].split(","):
+            os.environ["MASTER_PORT"] = port
+            once()
+        if child:
+            sys.exit(os.waitpid(child, 0)[1])
+        os._exit(0)
+    """
+    sockets = [socket.socket() for _ in range(60)]
+    for each in sockets:
+        each.bind(("127.0.0.1", 0))
+    ports = ",".join(str(each.getsockname()[1]) for each in sockets)
+    for each in sockets:
+        each.close()
+    process = subprocess.Popen(
+        [sys.executable, "-c", dedent(script), ports], start_new_session=True
+    )
+    try:
+        assert process.wait(timeout=200) == 0
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
