@@ -162,6 +162,7 @@ def call_models() -> None:
     readers[-1](TARGET, need_weights=True)
     flat = torch.full((11,), 1 / 11)
     speculative.speculate(readers[-1], lambda text: flat, TARGET[0], 3, 2)
+    speculative.rest_of(flat, flat.flip(-1))
     eight_bit.round_weights(readers[-1], by_row=False)
     caches = eight_bit.eight_bit_caches(readers[-1], BATCH)
     readers[-1].read(TARGET, caches)

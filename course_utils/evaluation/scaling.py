@@ -7,11 +7,11 @@ fit without negative terms: no starting point, no step size, the same answer eac
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
 
 from course_utils.doors import check_arguments
 
@@ -20,7 +20,7 @@ EXPONENTS = np.arange(0.01, 1.5, 0.01)
 
 
 class ScalingLaw(NamedTuple):
-    """The loss L = E + A / N^alpha + B / D^beta for N parameters and D tokens."""
+    """The loss $L = E + A / N^alpha + B / D^beta$ for N parameters and D tokens."""
 
     floor: float  # E
     a: float
@@ -35,12 +35,32 @@ class ScalingLaw(NamedTuple):
     def best_size(self, operations: float) -> float:
         """Return the N that makes L least where 6 N D operations are given.
 
-        dL/dN = 0 with D = C / 6N gives N = (alpha A / beta B)^(1 / (alpha + beta))
-        (C / 6)^(beta / (alpha + beta)).
+        $dL/dN = 0$ with $D = C / (6 N)$ gives
+        $N = (alpha A / (beta B))^(1 / (alpha + beta)) (C / 6)^(beta / (alpha + beta))$.
         """
         both = self.alpha + self.beta
         ratio = (self.alpha * self.a / (self.beta * self.b)) ** (1 / both)
         return float(ratio * (operations / 6) ** (self.beta / both))
+
+
+def least_squares(
+    table: NDArray[np.float64], y: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], float]:
+    """Return the factors of the columns, none below 0, and the error that is left.
+
+    The best such fit is the plain one of the columns that it uses: try them all.
+    """
+    n_columns, best, factors = table.shape[1], np.inf, np.zeros(table.shape[1])
+    for n_used in range(n_columns, 0, -1):
+        for used in map(list, combinations(range(n_columns), n_used)):
+            found = np.linalg.lstsq(table[:, used], y, rcond=None)[0]
+            error = float(np.linalg.norm(table[:, used] @ found - y))
+            if found.min() >= 0 and error < best:
+                best, factors = error, np.zeros(n_columns)
+                factors[used] = found
+                if n_used == n_columns:
+                    return factors, best
+    return factors, best
 
 
 def fit_scaling_law(n: Numbers, d: Numbers, loss: Numbers) -> ScalingLaw:
@@ -55,7 +75,7 @@ def fit_scaling_law(n: Numbers, d: Numbers, loss: Numbers) -> ScalingLaw:
         for beta in EXPONENTS:
             # scaled to 1 where n and d are least, so that no column is tiny
             table = [ones, (n / n.min()) ** -alpha, (d / d.min()) ** -beta]
-            found, error = nnls(np.stack(table, 1), loss)
+            found, error = least_squares(np.stack(table, 1), loss)
             if error < best:
                 a, b = found[1] * n.min() ** alpha, found[2] * d.min() ** beta
                 best = error
@@ -64,7 +84,7 @@ def fit_scaling_law(n: Numbers, d: Numbers, loss: Numbers) -> ScalingLaw:
 
 
 class PowerLaw(NamedTuple):
-    """A loss E + A / N^alpha, with E = 0 for a pure power law."""
+    """A loss $E + A / N^alpha$, with $E = 0$ for a pure power law."""
 
     floor: float
     a: float
@@ -87,7 +107,7 @@ def fit_power_law(n: Numbers, loss: Numbers, floor: bool = True) -> PowerLaw:
     best, law = np.inf, PowerLaw(0, 0, 1)
     for alpha in EXPONENTS:
         table = np.stack([np.ones_like(n), (n / n.min()) ** -alpha], 1)
-        found, error = nnls(table, loss)
+        found, error = least_squares(table, loss)
         if error < best:
             best = error
             a = found[1] * n.min() ** alpha

@@ -128,7 +128,7 @@ def speculate(
 def expected_tokens(accepted: float, n_drafted: int) -> float:
     """Return how many tokens a pass writes if each draft is accepted this often.
 
-    1 + a + a^2 + … + a^k: the i-th draft counts if the i - 1 before it were accepted
+    $1 + a + a^2 + … + a^k$: the i-th draft counts if the i - 1 before it were accepted
     too. Used in chapter 19.
     """
     if not 0 <= accepted <= 1:

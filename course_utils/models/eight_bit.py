@@ -19,8 +19,8 @@ def to_whole(
 ) -> tuple[Tensor, Float[Tensor, "*row 1"]]:
     """Round the last axis to whole numbers of `bits` bits, and return its scales.
 
-    w = round(x / s), s = max |x| / (2^(bits - 1) - 1): no number moves by more than
-    s / 2. Taught in chapter 19.
+    $w = round(x / s)$, $s = max |x| / (2^(bits - 1) - 1)$: no number moves by more
+    than s / 2. Taught in chapter 19.
     """
     if not 2 <= bits <= 8:
         raise ValueError(f"bits is {bits}, expected 2 to 8: a byte holds no more.")

@@ -71,7 +71,8 @@ def test_who_wastes_hurts_no_neighbour_and_leaves_nothing(tmp_path):
     honest = [row for name, row in rows.items() if name.startswith("neighbour")]
     assert [row["06.5"] for row in honest] == ["3"] * len(WASTE)
     assert len({row["flags"] for row in honest}) == 1
-    assert {name: rows[name]["06.5"] for name in WASTE} == dict.fromkeys(WASTE, "3")
+    idle = WASTE.keys() - {"spinner"}  # whose threads spend its own time
+    assert {name: rows[name]["06.5"] for name in idle} == dict.fromkeys(idle, "3")
     assert workers() <= before | replayers(before)
     left = {name for name in set(os.listdir("/tmp")) - files if "course" in name}
     assert left == set()
