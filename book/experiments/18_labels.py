@@ -34,9 +34,9 @@ RATES = {
     "LoRA": [1e-3, 3e-3, 1e-2],
 }
 STRENGTHS, LONGEST = [1.0, 10.0, 100.0, 1000.0], [1, 2, 3]
-SETTINGS = {"labels": [5, 20, 100, 500], "seeds": [0, 1, 2, 3, 4]}
-SETTINGS |= {"pretraining": 1500, "steps": 300, "every_rate": True}
-SMOKE = {"labels": [20, 500], "seeds": [0], "pretraining": 600, "steps": 150}
+SETTINGS = {"labels": [5, 20, 100, 500], "seeds": [0, 1, 2]}
+SETTINGS |= {"pretraining": 1500, "steps": 200, "every_rate": True}
+SMOKE = {"labels": [20, 500], "seeds": [0], "pretraining": 800, "steps": 150}
 SMOKE |= {"every_rate": False}
 
 
