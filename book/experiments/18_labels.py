@@ -15,14 +15,13 @@ its rates on 400 sentences that are not reported.
 """
 
 from copy import deepcopy
-from functools import lru_cache
 
 import torch
 import torch.nn.functional as F
 
 from course_utils import experiments, runtime
 from course_utils.data.batches import minibatches
-from course_utils.models.bert import BERT, SentenceClassifier, mask_tokens, masked_loss
+from course_utils.models.bert import BERT, SentenceClassifier
 from course_utils.models.lora import add_lora
 from course_utils.tasks import labels
 from course_utils.training.loop import train
@@ -35,7 +34,7 @@ RATES = {
 }
 STRENGTHS, LONGEST = [1.0, 10.0, 100.0, 1000.0], [1, 2, 3]
 SETTINGS = {"labels": [5, 20, 100, 500], "seeds": [0, 1, 2]}
-SETTINGS |= {"pretraining": 1500, "steps": 200, "every_rate": True}
+SETTINGS |= {"pretraining": 1500, "steps": 150, "every_rate": True}
 SMOKE = {"labels": [20, 500], "seeds": [0], "pretraining": 800, "steps": 150}
 SMOKE |= {"every_rate": False}
 
@@ -62,22 +61,6 @@ def points(settings):
     return found
 
 
-@lru_cache(maxsize=1)
-def pretrained(seed, steps):
-    words = labels.vocabulary()
-    text = labels.encode(labels.labelled_task("agreement", seed).text, words)
-    runtime.seed(seed)
-    model = BERT(len(words), labels.LONGEST + 2, d_model=64)
-
-    def batch(step, generator):
-        rows = torch.randint(len(text), (64,), generator=generator)
-        return mask_tokens(text[rows], words.ids[labels.MASK], len(words), generator)
-
-    how = {"steps": steps, "lr": 3e-3, "seed": seed}
-    train(model, batch, masked_loss, device="cpu", progress=False, **how)
-    return model
-
-
 def share_right(predicted, truth):
     return round((predicted == truth).float().mean().item(), 4)
 
@@ -97,7 +80,7 @@ def run(point):
         weight, bias = labels.logistic_regression(x, truth, strength)
         scores = dict(zip(parts, (table @ weight + bias for table in tables)))
     elif point["method"] == "blank":
-        model = pretrained(point["seed"], point["pretraining"])
+        model = labels.pretrained(point["seed"], point["pretraining"])
         scores = {k: ask_the_blank(model, part, words) for k, part in parts.items()}
     else:
         model = adapted(point, few, words)
@@ -122,7 +105,7 @@ def ask_the_blank(model, examples, words):
 
 def adapted(point, few, words):
     method, seed = point["method"], point["seed"]
-    body = deepcopy(pretrained(seed, point["pretraining"]))
+    body = deepcopy(labels.pretrained(seed, point["pretraining"]))
     runtime.seed(seed)
     if method == "from scratch":
         body = BERT(len(words), labels.LONGEST + 2, d_model=64)
@@ -132,13 +115,17 @@ def adapted(point, few, words):
     if method == "LoRA":
         add_lora(body.blocks, rank=4)
 
-    def loss(model, tokens, truth):
-        return F.cross_entropy(model(tokens), truth)
+    def loss(model, inputs, truth):
+        return F.cross_entropy(model(inputs), truth)
 
     tokens, truth = labels.tensors(few, words)
+    if method == "frozen":  # its features never change: compute them once
+        with torch.no_grad():
+            tokens = model.features(tokens)
     batch = minibatches(tokens, truth, batch_size=min(32, len(truth)), seed=seed)
     how = {"steps": point["steps"], "lr": point["lr"], "seed": seed}
-    train(model, batch, loss, device="cpu", progress=False, **how)
+    learns = model.head if method == "frozen" else model
+    train(learns, batch, loss, device="cpu", progress=False, **how)
     return model
 
 

@@ -86,19 +86,19 @@ def adapter(layer: LoRALinear, x: Tensor) -> Diagram:
     require_toy(d_in=(d_in, 12), d_out=(d_out, 12), rank=(rank, 4))
     with torch.no_grad():
         inner, y = x @ layer.down.T, layer(x)
-    sizes = {"d_{in}": d_in, "d_{out}": d_out, "r": rank, "batch": len(x)}
+    sizes = {"d_in": d_in, "d_out": d_out, "r": rank, "batch": len(x)}
     d = Drawing(350, 372, sizes)
     left, right = 95.0, 250.0
     d.text(170, 352, "$x$", 16)
     d.shape(222, 352, x)
     d.arrow((158, 348), (left, 348), (left, 262))
-    d.arrow((182, 338), (182, 324), (right, 324), (right, 306))
+    d.arrow((182, 338), (182, 324), (right, 324), (right, 313))
     whole = layer.base.weight
     d.tensor(left, 205, whole, "muted", "$W$, fixed", 10)
     d.tensor(right, 276, layer.down, "queries", "", 10, learned=True)
     d.text(right - 66, 276, "$A$", 16, "end")
-    d.arrow((right, 250), (right, 214))
-    d.shape(right + 56, 232, inner)
+    d.arrow((right, 258), (right, 226))
+    d.shape(right + 56, 244, inner)
     d.tensor(right, 165, layer.up, "queries", "", 10, learned=True)
     d.text(right - 24, 165, "$B$", 16, "end")
     d.arrow((left, 148), (left, 60), (162, 60))

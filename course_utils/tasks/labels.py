@@ -22,8 +22,11 @@ from course_utils.data.corpus import Vocabulary
 from course_utils.data.grammar.sentence_pairs import corpus, source_words
 from course_utils.data.sequences import pad_batch
 from course_utils.doors import check_arguments
+from course_utils.models.bert import BERT, mask_tokens, masked_loss
 from course_utils.runtime import base_seed
+from course_utils.runtime import seed as seed_everything
 from course_utils.shapes import Float, Int
+from course_utils.training.loop import train
 
 Sentence = tuple[str, ...]
 MASK = "<mask>"
@@ -129,6 +132,27 @@ def labelled_task(
     random.Random(number).shuffle(examples)
     parts = examples[:1200], examples[1200:1600], examples[1600:2600]
     return Labelled(tuple(text), *map(tuple, parts))
+
+
+@lru_cache(maxsize=2)
+def pretrained(seed: int = 0, steps: int = 1500, lr: float = 3e-3) -> BERT:
+    """Train a BERT of width 64 to fill blanks in the plain text of one repetition.
+
+    Kept, so that many runs can start from the same weights: copy it before you change
+    it. Used in chapter 18.
+    """
+    words = vocabulary()
+    text = encode(labelled_task("agreement", seed).text, words)
+    seed_everything(seed)
+    model = BERT(len(words), LONGEST + 2, d_model=64)
+
+    def batch(step: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        rows = torch.randint(len(text), (64,), generator=generator)
+        return mask_tokens(text[rows], words.ids[MASK], len(words), generator)
+
+    how = {"lr": lr, "seed": seed, "device": "cpu"}
+    train(model, batch, masked_loss, steps=steps, progress=False, **how)  # type: ignore[arg-type]
+    return model
 
 
 # ------------------------------------------------------------------ counting as a rival
