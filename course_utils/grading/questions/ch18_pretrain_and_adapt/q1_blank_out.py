@@ -19,15 +19,13 @@ def blanked(
     special: bool = True,
     everywhere: bool = False,
     from_inputs: bool = False,
-    all_masked: bool = False,
+    other_from: float = 0.9,
 ) -> tuple[Tensor, Tensor]:
     chosen = draw < 0.15
     if special:
         chosen = chosen & (tokens >= 4)
-    limit = 2.0 if all_masked else 0.8
-    inputs = torch.where(chosen & (fate < limit), MASK, tokens)
-    if not all_masked:
-        inputs = torch.where(chosen & (fate >= 0.9), other, inputs)
+    inputs = torch.where(chosen & (fate < 0.8), MASK, tokens)
+    inputs = torch.where(chosen & (fate >= other_from), other, inputs)
     asked = torch.ones_like(chosen) if everywhere else chosen
     return inputs, torch.where(asked, inputs if from_inputs else tokens, -100)
 
@@ -80,10 +78,10 @@ QUESTION = Question(
             lambda t, d, f, o: blanked(t, d, f, o, from_inputs=True),
         ),
         Mistake(
-            "always_the_mask",
-            "every chosen token becomes the blank: a tenth gets another token, and a "
-            "tenth stays",
-            lambda t, d, f, o: blanked(t, d, f, o, all_masked=True),
+            "none_stays",
+            "no chosen token stays: between 0.8 and 0.9 the input is the token itself, "
+            "so that a word that is shown may also be right",
+            lambda t, d, f, o: blanked(t, d, f, o, other_from=0.8),
         ),
     ),
 )
@@ -110,8 +108,8 @@ def copied(tokens, draw, fate, other):
     return inputs, tokens.clone()
 
 
-def masked_all(tokens, draw, fate, other):
-    return by_loop(tokens, draw, torch.zeros_like(fate), other)
+def never_kept(tokens, draw, fate, other):
+    return by_loop(tokens, draw, torch.where(fate < 0.8, fate, 0.95), other)
 
 
 def asked_for_blanks(tokens, draw, fate, other):
@@ -124,5 +122,5 @@ WRONG = [
     ("padding_is_asked", lambda *a: by_loop(*a, least=0)),
     ("every_token_is_asked", copied),
     ("targets_from_inputs", asked_for_blanks),
-    ("always_the_mask", masked_all),
+    ("none_stays", never_kept),
 ]

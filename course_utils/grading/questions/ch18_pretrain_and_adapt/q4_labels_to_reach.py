@@ -54,7 +54,7 @@ QUESTION = Question(
     reference=labels_to_reach,
     difficulty="medium",
     minutes=12,
-    tolerance=1e-3,
+    tolerance=0.05,
     next_step="draw the mean over a logarithmic axis, and the goal as a line.",
     parts=(Part("the number", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
@@ -90,7 +90,10 @@ QUESTION = Question(
 
 def by_numpy(counts, accuracies, goal, axis=np.log, back=np.exp, seeds=np.mean):
     curve, where = seeds(accuracies.numpy(), axis=0), axis(counts.numpy())
-    i = int(np.argmax(curve >= goal))
+    crossed = np.flatnonzero((curve[:-1] < goal) & (curve[1:] >= goal))
+    if not len(crossed):
+        return math.inf
+    i = int(crossed[0]) + 1
     share = (goal - curve[i - 1]) / (curve[i] - curve[i - 1])
     return float(back(where[i - 1] + share * (where[i] - where[i - 1])))
 

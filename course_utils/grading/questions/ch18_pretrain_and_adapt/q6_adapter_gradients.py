@@ -54,7 +54,7 @@ QUESTION = Question(
         ),
         Mistake(
             "scale_twice",
-            "the factor is there twice",
+            "the factor is there twice: y has it once, and so has each gradient",
             lambda x, g, d, u, s: gradients(x, g, d, u, s * s),
         ),
         Mistake(
