@@ -24,7 +24,9 @@ from course_utils.evaluation import (
 from course_utils.models import (
     attention,
     attention_only,
+    bert,
     blocks,
+    lora,
     modern,
     modern_gpt,
     online_softmax,
@@ -36,7 +38,14 @@ from course_utils.models import (
     transformer,
     vision,
 )
-from course_utils.tasks import baselines, repeats, scenes, synthetic, translation
+from course_utils.tasks import (
+    baselines,
+    labels,
+    repeats,
+    scenes,
+    synthetic,
+    translation,
+)
 from course_utils.training import loop, muon
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -76,6 +85,17 @@ NOT_VARIED = {
     "translation_batch": "takes sentence pairs and vocabularies of a task",
     "heads_of": "takes a Transformer, tested in test_live_transformer",
     "ablate": "takes a Transformer, tested in test_live_transformer",
+    "vocabulary": "takes nothing",
+    "encode": "takes sentences and the vocabulary of a task",
+    "tensors": "takes examples and the vocabulary of a task",
+    "agreement_examples": "takes sentences of the grammar",
+    "animal_examples": "takes sentences of the grammar",
+    "labelled_task": "its arguments are tested in test_labels",
+    "pretrained": "trains for seconds; its numbers go to train, which is tried",
+    "tf_idf": "takes the sentences of a task",
+    "add_lora": "changes the layers of a model in place, tested in test_lora",
+    "merge_lora": "changes the layers of a model in place, tested in test_lora",
+    "trainable": "counts whatever model it is given",
     "edit_heads": "is a context manager, tested in test_circuits",
     "hide_from": "is a context manager, tested in test_circuits",
 }
@@ -437,6 +457,34 @@ def taken_apart() -> dict[str, Call]:
     }
 
 
+def adapted() -> dict[str, Call]:
+    """What fills blanks, and what adapts it."""
+    torch.manual_seed(0)
+    model = bert.BERT(7, 6, D, HEADS)
+    targets = torch.where(TWICE > 2, TWICE, -100)
+    return {
+        "BERT": (model, {"tokens": TWICE}),
+        "SentenceClassifier": (bert.SentenceClassifier(model, 3), {"tokens": TWICE}),
+        "mask_tokens": (
+            bert.mask_tokens,
+            {"tokens": TWICE, "mask": 6, "n_tokens": 7, "generator": drawn()},
+        ),
+        "masked_loss": (
+            bert.masked_loss,
+            {"model": model, "inputs": TWICE, "targets": targets},
+        ),
+        "LoRALinear": (lora.LoRALinear(nn.Linear(D, 5), 2), {"x": numbers(BATCH, D)}),
+        "logistic_regression": (
+            labels.logistic_regression,
+            {
+                "x": numbers(6, 3),
+                "labels": torch.tensor([0, 1, 0, 1, 1, 0]),
+                "strength": 1.0,
+            },
+        ),
+    }
+
+
 def decoded() -> dict[str, Call]:
     """Decoding, by every model, and what is drawn from logits."""
     found: dict[str, Call] = {
@@ -601,4 +649,4 @@ def measured() -> dict[str, Call]:
 
 
 GROUPS = (functions, constructors, forward_passes, decoded, taken_apart)
-GROUPS += (data, measured)
+GROUPS += (data, measured, adapted)
