@@ -101,7 +101,7 @@ class SentenceClassifier(nn.Module):
         """Return the mean of the states of the real tokens."""
         states, _ = self.body.read(tokens)
         real = (tokens != PAD)[..., None]
-        return (states * real).sum(dim=1) / real.sum(dim=1)
+        return (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
 
     def forward(
         self, tokens: Int[Tensor, "batch token"]

@@ -175,7 +175,7 @@ def tf_idf(
     to `longest` words. Returns the rows of `train`, then those of each of `others`.
     Used in chapter 18.
     """
-    df = Counter(term for s in train for term in set(ngrams(s, longest)))
+    df = Counter(term for s in train for term in dict.fromkeys(ngrams(s, longest)))
     column = {term: j for j, term in enumerate(df)}
     idf = torch.log((1 + len(train)) / (1 + torch.tensor(list(df.values())))) + 1
     tables = []
