@@ -53,7 +53,7 @@ def replace_layers(model: nn.Module, old: type[nn.Module], new: object) -> None:
 def add_lora(blocks: nn.Module, rank: int = 4, alpha: float = 8.0) -> None:
     """Give every linear layer inside `blocks` an adapter, in place.
 
-    Taught in chapter 18.
+    Used in chapter 18.
     """
     replace_layers(blocks, nn.Linear, lambda layer: LoRALinear(layer, rank, alpha))
 
@@ -61,7 +61,7 @@ def add_lora(blocks: nn.Module, rank: int = 4, alpha: float = 8.0) -> None:
 def merge_lora(blocks: nn.Module) -> None:
     """Fold every adapter inside `blocks` into its matrix, in place.
 
-    Taught in chapter 18.
+    Used in chapter 18.
     """
     replace_layers(blocks, LoRALinear, lambda layer: layer.merge())
 
