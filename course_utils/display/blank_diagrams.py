@@ -80,7 +80,7 @@ def _panel(
 
 
 def adapter(layer: LoRALinear, x: Tensor) -> Diagram:
-    """Draw a layer with its adapter: W, fixed, and beside it A and B (chapter 18)."""
+    """Draw a layer with its adapter: W, fixed, and beside it D and U (chapter 18)."""
     rank, d_in = layer.down.shape
     d_out = layer.out_features
     require_toy(d_in=(d_in, 12), d_out=(d_out, 12), rank=(rank, 4))
@@ -96,11 +96,11 @@ def adapter(layer: LoRALinear, x: Tensor) -> Diagram:
     whole = layer.base.weight
     d.tensor(left, 205, whole, "muted", "$W$, fixed", 10)
     d.tensor(right, 276, layer.down, "queries", "", 10, learned=True)
-    d.text(right - 66, 276, "$A$", 16, "end")
+    d.text(right - 66, 276, "$D$", 16, "end")
     d.arrow((right, 258), (right, 226))
     d.shape(right + 56, 244, inner)
     d.tensor(right, 165, layer.up, "queries", "", 10, learned=True)
-    d.text(right - 24, 165, "$B$", 16, "end")
+    d.text(right - 24, 165, "$U$", 16, "end")
     d.arrow((left, 148), (left, 60), (162, 60))
     d.arrow((right, 122), (right, 60), (178, 60))
     d.text(right + 12, 92, "$× α / r$", 14, "start")

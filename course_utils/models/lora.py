@@ -12,7 +12,7 @@ from course_utils.shapes import Float
 class LoRALinear(nn.Module):
     """Keep a linear layer as it is and learn a change of rank r beside it.
 
-    y = W x + b + (alpha / r) B (A x). A (r, d_in) starts at random, B (d_out, r) at
+    y = W x + b + (alpha / r) U (D x). D (r, d_in) starts at random, U (d_out, r) at
     zero, so that nothing changes at first. Taught in chapter 18.
     """
 
@@ -23,14 +23,14 @@ class LoRALinear(nn.Module):
         self.scale = alpha / rank
         like = base.weight
         down = torch.randn(rank, base.in_features, device=like.device, dtype=like.dtype)
-        self.down = nn.Parameter(down / base.in_features**0.5)  # A
-        self.up = nn.Parameter(like.new_zeros(base.out_features, rank))  # B
+        self.down = nn.Parameter(down / base.in_features**0.5)  # D
+        self.up = nn.Parameter(like.new_zeros(base.out_features, rank))  # U
 
     def forward(self, x: Float[Tensor, "*batch d_in"]) -> Float[Tensor, "*batch d_out"]:
         return self.base(x) + self.scale * (x @ self.down.T) @ self.up.T
 
     def merge(self) -> nn.Linear:
-        """Return one linear layer that computes the same: W + (alpha / r) B A."""
+        """Return one linear layer that computes the same: W + (alpha / r) U D."""
         has_bias = self.base.bias is not None
         merged = nn.Linear(self.base.in_features, self.base.out_features, has_bias)
         merged.to(self.base.weight)

@@ -87,8 +87,7 @@ class Labelled:
 def agreement_examples(sentences: Sequence[Sentence]) -> list[tuple[Sentence, int]]:
     """Keep the sentences with one was or were, and put a wrong one into every other.
 
-    Label 1: the verb agrees. Each class has as many *was* as *were*. Used in chapter
-    18.
+    Label 1: the verb agrees. Each class has as many *was* as *were*. Data of chapter 18.
     """
     subjects: dict[str, list[tuple[Sentence, int]]] = {"was": [], "were": []}
     for sentence in sentences:
@@ -105,7 +104,7 @@ def agreement_examples(sentences: Sequence[Sentence]) -> list[tuple[Sentence, in
 
 
 def animal_examples(sentences: Sequence[Sentence]) -> list[tuple[Sentence, int]]:
-    """Label 1: an animal is named. As many of either class. Used in chapter 18."""
+    """Label 1: an animal is named. As many of either class. Data of chapter 18."""
     found: dict[int, list[tuple[Sentence, int]]] = {0: [], 1: []}
     for sentence in sentences:
         label = int(not ANIMALS.isdisjoint(sentence))
@@ -139,7 +138,7 @@ def pretrained(seed: int = 0, steps: int = 1500, lr: float = 3e-3) -> BERT:
     """Train a BERT of width 64 to fill blanks in the plain text of one repetition.
 
     Kept, so that many runs can start from the same weights: copy it before you change
-    it. Used in chapter 18.
+    it. Data of chapter 18.
     """
     words = vocabulary()
     text = encode(labelled_task("agreement", seed).text, words)
@@ -173,7 +172,7 @@ def tf_idf(
 
     tf · log((1 + n) / (1 + df)) + tf, df from the training sentences alone, terms of 1
     to `longest` words. Returns the rows of `train`, then those of each of `others`.
-    Used in chapter 18.
+    Data of chapter 18.
     """
     df = Counter(term for s in train for term in dict.fromkeys(ngrams(s, longest)))
     column = {term: j for j, term in enumerate(df)}
@@ -195,7 +194,7 @@ def logistic_regression(
     """Fit the weights and biases that minimise the summed loss plus a penalty.
 
     sum_i -log p(y_i | x_i) + |W|^2 / (2 strength), to convergence: the problem is
-    convex. Used in chapter 18.
+    convex. Data of chapter 18.
     """
     weight = torch.zeros(x.shape[1], 2, requires_grad=True)
     bias = torch.zeros(2, requires_grad=True)
