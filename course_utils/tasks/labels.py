@@ -87,7 +87,8 @@ class Labelled:
 def agreement_examples(sentences: Sequence[Sentence]) -> list[tuple[Sentence, int]]:
     """Keep the sentences with one was or were, and put a wrong one into every other.
 
-    Label 1: the verb agrees. Each class has as many *was* as *were*. Data of chapter 18.
+    Label 1: the verb agrees. Each class has as many *was* as *were*. Data of chapter
+    18.
     """
     subjects: dict[str, list[tuple[Sentence, int]]] = {"was": [], "were": []}
     for sentence in sentences:

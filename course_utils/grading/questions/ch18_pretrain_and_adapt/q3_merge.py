@@ -35,12 +35,12 @@ QUESTION = Question(
     reference=merge,
     difficulty="medium",
     minutes=8,
-    next_step="which matrix, applied to x, does the same as B (A x)?",
+    next_step="which matrix, applied to x, does the same as U (D x)?",
     parts=(Part("the merged matrix", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
         Mistake(
             "transposed",
-            "the change is transposed: it is B A, rows are outputs as in the weight",
+            "the change is transposed: it is U D, rows are outputs as in the weight",
             lambda w, u, d, s: w + changes(u, d, s).sum(dim=0).T,
         ),
         Mistake(
@@ -55,8 +55,8 @@ QUESTION = Question(
         ),
         Mistake(
             "summed_before",
-            "the parts are summed before the product: sum the products B A, one for "
-            "each adapter, else every B meets every A",
+            "the parts are summed before the product: sum the products U D, one for "
+            "each adapter, else every U meets every D",
             lambda w, u, d, s: w + (s[:, None, None] * u).sum(0) @ d.sum(0),
         ),
         Mistake(

@@ -18,8 +18,8 @@ def share_kept(seed: int, rank: int) -> float:
     for k in range(8):  # eight directions, each weaker than the one before
         left, right = torch.randn(2, d, generator=generator) / d**0.5
         wanted += 0.7**k * torch.outer(left, right)
-    down = torch.randn(rank, d, generator=generator) / d**0.5  # A
-    up = torch.zeros(d, rank)  # B
+    down = torch.randn(rank, d, generator=generator) / d**0.5  # D
+    up = torch.zeros(d, rank)  # U
     for _ in range(200):  # each in turn at its optimum
         up = wanted @ torch.linalg.pinv(down)
         down = torch.linalg.pinv(up) @ wanted
@@ -51,7 +51,7 @@ QUESTION = experiment(
     other_reasons={
         "a": "with one direction in the change, rank 1 would keep all of it, however "
         "few numbers it has",
-        "c": "each of A and B is set to its optimum in every round: more rounds change "
+        "c": "each of D and U is set to its optimum in every round: more rounds change "
         "nothing",
     },
     next_step="guess first, then run `share_kept` with the setting of your name.",

@@ -43,12 +43,12 @@ QUESTION = Question(
     reference=adapter_gradients,
     difficulty="hard",
     minutes=15,
-    next_step="begin with one row of x: the change of y is scale * B A x.",
+    next_step="begin with one row of x: the change of y is scale * U D x.",
     parts=(Part("both gradients", 4, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
         Mistake(
             "no_scale",
-            "the factor is missing: it stands before B A x and stays before both "
+            "the factor is missing: it stands before U D x and stays before both "
             "gradients",
             lambda x, g, d, u, s: gradients(x, g, d, u, 1.0),
         ),
@@ -65,7 +65,7 @@ QUESTION = Question(
         ),
         Mistake(
             "up_left_out_of_the_first",
-            "the gradient for A does not go through B as it is: with B = 0 it has to "
+            "the gradient for D does not go through U as it is: with U = 0 it has to "
             "be zero",
             lambda x, g, d, u, s: (
                 s * (g @ torch.ones_like(u)).T @ x,
