@@ -119,7 +119,7 @@ def asked_for_blanks(tokens, draw, fate, other):
 
 RIGHT = [by_loop]
 WRONG = [
-    ("padding_is_asked", lambda *a: by_loop(*a, least=0)),
+    ("padding_is_asked", lambda t, d, f, o: by_loop(t, d, f, o, least=0)),
     ("every_token_is_asked", copied),
     ("targets_from_inputs", asked_for_blanks),
     ("none_stays", never_kept),
