@@ -10,7 +10,7 @@ const BOXES = "div.math, .pst-scrollable-table-container, td.course-wide, .bd-ar
 const AT_A_TIME = 5;  // milliseconds: what a phone does in a frame or two
 
 function letBeReached(box) {
-  if (box.scrollWidth > box.clientWidth + 1) box.tabIndex = 0;
+  if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   else box.removeAttribute("tabindex");
 }
 function layOut(blocks) {

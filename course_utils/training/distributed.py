@@ -64,9 +64,7 @@ class DistributedContext(NamedTuple):
             print(text, flush=True)
 
 
-# Groups that were left. If DistributedDataParallel held the last reference to one, its
-# end would wait for a thread of gloo that waits for Python's lock, which it holds.
-LEFT: list[Any] = []
+LEFT: list[Any] = []  # groups: DDP, if it held the last reference, would never end
 
 
 @contextmanager
@@ -129,10 +127,7 @@ def mean_over_processes(value: Tensor, place: DistributedContext) -> Tensor:
 
 
 def require_same_start(start: int, place: DistributedContext) -> None:
-    """Refuse to go on from different steps: some machine has not seen the checkpoint.
-
-    The processes would wait for each other in different steps, or mix their states.
-    """
+    """Refuse to go on from different steps: the processes would mix their states."""
     if place.world == 1:
         return
     ends = torch.tensor([start, -start], device=place.device)
