@@ -35,7 +35,7 @@ class ScalingLaw(NamedTuple):
     def best_size(self, operations: float) -> float:
         """Return the N that makes L least where 6 N D operations are given.
 
-        $dL/dN = 0$ with $D = C / (6 N)$ gives
+        With $D = C / (6 N)$ the derivative of L is 0 at
         $N = (alpha A / (beta B))^(1 / (alpha + beta)) (C / 6)^(beta / (alpha + beta))$.
         """
         both = self.alpha + self.beta

@@ -41,6 +41,7 @@ def docstrings() -> dict[str, str]:
         ("sqrt(mean(x^2) + 1)", r"\sqrt{\operatorname{mean}(x^{2}) + 1}"),
         ("h_dec_{t-1} . v", r"h^{\operatorname{dec}}_{t-1} \cdot v"),
         ("p(y | x_1, …)\n    = 1", r"p(y \mid x_{1}, \dots ) = 1"),
+        ("E + A / N^alpha", r"E + A / N^{\alpha}"),
     ],
 )
 def test_a_formula_as_one_types_it_becomes_latex(plain, written):

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 
 MARKED = re.compile(r"(`[^`]*`)|\$([^$]+)\$")
-KNOWN = r"exp|log|sin|cos|tanh|max|min|sum|gamma|beta|pi|omega"
+GREEK = r"alpha|beta|gamma|omega|pi"
+KNOWN = rf"exp|log|sin|cos|tanh|max|min|sum|{GREEK}"
 SIGNS = {
     r" \. ": r" \\cdot ",
     r" \| ": r" \\mid ",
@@ -37,6 +38,8 @@ def name(found: re.Match[str]) -> str:
 def index(found: re.Match[str]) -> str:
     """What stands below or above: letters, or from three letters on a word."""
     sign, what = found.groups()
+    if re.fullmatch(GREEK, what):
+        return rf"{sign}{{\{what}}}"
     word = what.replace("_", " ")
     is_word = len(what) > 2 and what.isidentifier()
     return rf"{sign}{{\text{{{word}}}}}" if is_word else f"{sign}{{{what}}}"
