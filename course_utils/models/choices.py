@@ -42,7 +42,7 @@ class Choices:
     attention_dropout: float = 0.0
 
     def __post_init__(self) -> None:
-        places = ("learned", "rotary", "none")
+        places = ("learned", "rotary", "alibi", "none")
         for name, known in (
             ("norm", NORMS),
             ("layout", LAYOUTS),

@@ -105,14 +105,15 @@ def grouped_attention(
     cap: float | None = None,
     dropout: float = 0.0,
     need_weights: bool = False,
+    bias: Float[Tensor, "..."] | None = None,
 ) -> tuple[
     Float[Tensor, "batch head query d_head"],
     Float[Tensor, "batch head query key"] | None,
 ]:
     """Attend with fewer heads of keys and values than of queries.
 
-    $C_h = softmax(Q_h K_g^T / sqrt(d_head)) V_g$, $g$ the group of head $h$; the scores
-    are capped, and weights dropped, if asked. Used in chapter 16.
+    $C_h = softmax(Q_h K_g^T / sqrt(d_head) + B_h) V_g$, $g$ the group of head $h$; the
+    scores are capped, and weights dropped, if asked. Used in chapter 16.
     """
     if queries.dim() != 4:
         raise ValueError(
@@ -121,10 +122,11 @@ def grouped_attention(
         )
     keys, values = (share_heads(x, queries.shape[1]) for x in (keys, values))
     if cap is None and not dropout:  # one kernel does it
-        return fused_attention(queries, keys, values, mask, causal, None, need_weights)
+        return fused_attention(queries, keys, values, mask, causal, bias, need_weights)
     require_qkv(queries, keys, values, mask)
     scores = queries @ keys.transpose(-2, -1) / keys.shape[-1] ** 0.5
     scores = scores if cap is None else soft_cap(scores, cap)
+    scores = scores if bias is None else scores + bias
     if causal:
         past = causal_mask(scores.shape[-2], scores.shape[-1], scores.device)
         mask = past if mask is None else mask & past
@@ -214,6 +216,7 @@ class GroupedQueryAttention(nn.Module):
         need_weights: bool = False,
         rotate: Callable[[Tensor], Tensor] | None = None,
         cache: KeyValueCache | None = None,
+        bias: Float[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights]:
         require_sequence(x, self.output.in_features)
         parts = self.qkv(x).split(self.sizes, dim=-1)
@@ -228,7 +231,8 @@ class GroupedQueryAttention(nn.Module):
             mask = mask[:, None]
         dropout = self.dropout if self.training else 0.0
         context, weights = grouped_attention(
-            queries, keys, values, mask, causal, self.cap, dropout, need_weights
+            *(queries, keys, values, mask, causal),
+            *(self.cap, dropout, need_weights, bias),
         )
         return self.output(merge_heads(context)), weights
 
@@ -275,10 +279,11 @@ class ModernBlock(nn.Module):
         need_weights: bool = False,
         rotate: Callable[[Tensor], Tensor] | None = None,
         cache: KeyValueCache | None = None,
+        bias: Float[Tensor, "..."] | None = None,
     ) -> tuple[Float[Tensor, "batch token d_model"], SelfWeights]:
         normed = self.around_attention.before(x)
         update, weights = self.attention(
-            normed, mask, causal, need_weights, rotate, cache
+            normed, mask, causal, need_weights, rotate, cache, bias
         )
         x = self.around_attention.after(x, update)
         update = self.feed_forward(self.around_feed_forward.before(x))

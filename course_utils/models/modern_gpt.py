@@ -20,6 +20,7 @@ from course_utils.models.choices import Choices
 from course_utils.models.modern import ModernBlock, norm_named, soft_cap
 from course_utils.models.positions import (
     LearnedPositions,
+    alibi,
     rotate,
     rotate_halves,
     rotations,
@@ -160,7 +161,7 @@ class ModernGPT(nn.Module):
         if c.positions == "learned":
             self.positions(int(where.max()) + 1)  # refuses what is too long
             return x + self.positions.table[where], None
-        if c.positions == "none":
+        if c.positions != "rotary":
             return x, None
         turns = rotations(where.flatten(), x.shape[-1] // self.n_heads, c.base)
         turns = turns.unflatten(0, where.shape)[:, None]  # the same for every head
@@ -196,7 +197,10 @@ class ModernGPT(nn.Module):
             mask = None
             if padded or (window is not None and n + before > window):
                 mask = visible_keys(n, n + before, first + n, window, padding)
-            x, weights = block(x, mask, mask is None, need_weights, turn, cache)
+            bias = None
+            if self.choices.positions == "alibi":
+                bias = alibi(self.n_heads, n, n + before, device=x.device)
+            x, weights = block(x, mask, mask is None, need_weights, turn, cache, bias)
             all_weights.append(weights)
         return self.norm(x), stack_layers(all_weights)
 

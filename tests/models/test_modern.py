@@ -40,6 +40,7 @@ VARIANTS = {
     "nanochat": replace(NANOCHAT, n_kv_heads=1),
     "window": replace(LLAMA, windows=(3, None)),
     "cap": Choices(soft_cap=2.0, qk_norm=True, windows=(4,)),
+    "ALiBi": Choices(positions="alibi", n_kv_heads=2, windows=(3, None)),
 }
 
 
@@ -144,6 +145,30 @@ def test_a_cap_bounds_the_scores_and_hardly_moves_small_ones():
     x = [torch.randn(2, 6, 5, 4) for _ in range(3)]
     loose, _ = modern.grouped_attention(*x, causal=True, cap=1e4)
     torch.testing.assert_close(loose, attention(*x, causal_mask(5))[0])
+
+
+@pytest.mark.parametrize("soft_cap", [None, 3.0])
+def test_alibi_reaches_the_scores_of_every_layer(soft_cap):
+    """A model with ALiBi is one without positions whose scores get the bias."""
+    torch.manual_seed(0)
+    choices = Choices(positions="alibi", soft_cap=soft_cap)
+    biased = ModernGPT(**SMALL, n_layers=1, choices=choices).eval()
+    (block,) = biased.blocks
+    x = biased.embedding(TOKENS)
+    normed = block.around_attention.before(x)
+    queries, keys, values = (
+        part.unflatten(-1, (6, 4)).transpose(1, 2)
+        for part in block.attention.qkv(normed).chunk(3, -1)
+    )
+    scores = queries @ keys.mT / 2
+    scores = scores if soft_cap is None else modern.soft_cap(scores, soft_cap)
+    scores = scores + positions.alibi(6, TOKENS.shape[1])
+    past = causal_mask(TOKENS.shape[1])
+    weights = scores.masked_fill(~past, -torch.inf).softmax(-1)
+    x = x + block.attention.output(merge_heads(weights @ values))
+    x = x + block.feed_forward(block.around_feed_forward.before(x))
+    expected = biased.head(biased.norm(x))
+    torch.testing.assert_close(biased(TOKENS)[0], expected)
 
 
 def test_dropped_weights_are_those_of_training_alone():
