@@ -9,11 +9,11 @@ function gelu(x) {
   return x / 2 * (x < 0 ? tail : 2 - tail);
 }
 
-// Rotary positions: every pair of a head's features turned by place / 10000^(2i/d_k)
-function rotate(x, place, nHeads) {
+// Rotary positions: every pair of a head's features turns by t / 10000^(2i/d_k)
+function rotate(x, t, nHeads) {
   const size = x.length / nHeads;
   return x.map((value, i) => {
-    const j = i % size, angle = place * 10000 ** (-(j - j % 2) / size);
+    const j = i % size, angle = t * 10000 ** (-(j - j % 2) / size);
     return value * Math.cos(angle) + (i % 2 ? x[i - 1] : -x[i + 1]) * Math.sin(angle);
   });
 }
@@ -25,10 +25,10 @@ function emptyCaches(model) {
 
 // Read one token, keep its keys and values, and return the logits of the next.
 function readToken(model, token, caches) {
-  const { positions, n_heads: nHeads } = model.sizes, place = caches[0].keys.length;
-  const turn = (x) => positions === "rotary" ? rotate(x, place, nHeads) : x;
+  const { positions, n_heads: nHeads } = model.sizes, t = caches[0].keys.length;
+  const turn = (x) => positions === "rotary" ? rotate(x, t, nHeads) : x;
   let x = model.embedding.weight[token];
-  if (positions === "learned") x = add(x, model.positions.table[place]);
+  if (positions === "learned") x = add(x, model.positions.table[t]);
   model.blocks.forEach((block, layer) => {
     const asking = layerNorm(x, block.around_attention.norm), kept = caches[layer];
     kept.keys.push(turn(linear(asking, block.attention.key)));

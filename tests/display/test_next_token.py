@@ -150,7 +150,7 @@ def test_the_logits_are_those_of_pytorch(tmp_path: Path, options: dict[str, Any]
 
 
 def odd_texts() -> Iterator[str]:
-    """Two hundred texts: words, signs, white space of all kinds, letters of the world."""
+    """Texts without end: words, signs, all kinds of white space, many alphabets."""
     yield from (
         "",
         " ",

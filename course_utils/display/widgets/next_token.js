@@ -1,4 +1,4 @@
-// A GPT writes on: the tokens as a strip, and beside it what might stand at one place.
+// A GPT writes on: the tokens as a strip, and beside it what might stand at one position.
 const PACE = 180, kept = data.kept ||= { read: [], logits: [] };
 const calm = window.matchMedia && matchMedia("(prefers-reduced-motion: reduce)").matches;
 const load = (then) => loadModel(data.name, (model) => {
@@ -23,7 +23,7 @@ ui.suggest("prompt", "", data.prompts.filter((text) => text !== state.prompt),
   (text) => text);
 
 // --------------------------------------------- what the model computes, and what it draws
-// The logits at each place; keys and values of what is unchanged are read but once.
+// The logits at each position; keys and values of what is unchanged are read but once.
 function logitsOf(tokens) {
   if (!kept.model) return `${tokens}` === `${data.still.tokens}` ? data.still.logits : [];
   kept.caches ||= emptyCaches(kept.model);
@@ -101,7 +101,8 @@ let x = 0, row = 0;
 const pitch = Math.min(32, (strip.h - 26) / (row + 1));
 chips.forEach(({ token, word, i, x: left, row: line, width }) => {
   const top = line * pitch, tall = pitch - 3, odds = i > 0 && token !== null && own(i - 1);
-  const odd = i < prompt.length && data.unseen.includes(token), chosen = i === place && prompt.length > 0;
+  const odd = i < prompt.length && data.unseen.includes(token);
+  const chosen = i === place && prompt.length > 0;
   ui.rect(left, top, width, tall, { fill: "blue", "fill-opacity": odds ? 0.5 * odds[token] : 0,
     rx: 3 });
   const text = ui.text(left + PAD, top + tall / 2 + 5, word,
@@ -120,7 +121,7 @@ chips.forEach(({ token, word, i, x: left, row: line, width }) => {
 if (state.n) ui.text(0, (row + 1) * pitch + 16, "Press a token. Bluer: more probable.",
   { fill: "muted" });
 
-// --------------------------------------------------------- what might stand at one place
+// ------------------------------------------------------ what might stand at one position
 const here = logits[place - 1], box = narrow ? { x: 0, y: data.strip + 6, w: ui.width }
   : { x: strip.w + 20, y: 0, w: 0.48 * ui.width - 20 };
 const from = box.x + 92, wide = box.w - 92 - 44, top = box.y + 44;

@@ -84,7 +84,7 @@ def next_token(
             "strip": STRIP,
         },
         script=f"{gpt_in_page()}\n{script_of(__name__)}",
-        alt="A text that a GPT continues in the browser, one token after the other, and "
+        alt="A text that a GPT continues in the browser, token by token, and "
         "bars of the most probable tokens at the one that is pressed. A low "
         "temperature gives nearly all of the probability to the first, a high one "
         "spreads it over the whole vocabulary; top-k keeps a fixed number of tokens, "
