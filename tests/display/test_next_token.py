@@ -293,7 +293,7 @@ def test_what_is_typed_is_read_or_answered_in_a_sentence(page: Any):
     box.fill("the last")
     assert n_tokens(page) == len(ENCODER.encode("the last"))
     box.fill("Zürich")
-    assert "The training text never had 7 of these tokens (red)" in says(page)
+    assert "Not in the training text: 7 of these tokens (red)." in says(page)
     box.fill("of the " * 20)
     n = len(ENCODER.encode("of the " * 20))
     assert f"Of your {n} tokens the model reads the last 24" in says(page)

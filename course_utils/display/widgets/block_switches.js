@@ -19,7 +19,7 @@ const old = row("chapter 13", first, "biases", state.n), own = row("yours", chos
 
 // ------------------------------------------- the block: its stream, and what is added to it
 const wide = ui.width - 4, stream = 84, half = wide / 2, room = half - 16;
-const [mark, label] = ui.width < 500 ? [6, 66] : [9, 80];
+const [mark, label, side] = ui.width < 500 ? [6, 66, 20] : [9, 80, 26];
 ui.line(0, stream, wide, stream, { stroke: "grey", "stroke-width": 6 });
 const branch = (left) => {
   const right = left + room, name = state.norm.split(",")[0];
@@ -45,12 +45,12 @@ ui.text(middle, 12, "heads", { "text-anchor": "middle", fill: "muted" });
 middle = branch(half);
 const gated = state.layer !== first["feed-forward"], tall = gated ? 19 : 40;
 const funnel = (x, y, high, small, large) => {
-  const d = `M${x} ${y - small * high / 2}L${x + 26} ${y - large * high / 2}V${
+  const d = `M${x} ${y - small * high / 2}L${x + side} ${y - large * high / 2}V${
     y + large * high / 2}L${x} ${y + small * high / 2}Z`;
   ui.path(d, { fill: "surface" });
   ui.path(d, { fill: "orange", "fill-opacity": 0.35, stroke: "orange" });
 };
-(gated ? [29, 51] : [40]).forEach((y) => funnel(middle - 32, y, tall, 0.5, 1));
+(gated ? [29, 51] : [40]).forEach((y) => funnel(middle - side - 6, y, tall, 0.5, 1));
 funnel(middle + 6, 40, gated ? 27 : 40, 1, 0.5);
 if (gated) ui.text(middle, 44.5, "×", { "text-anchor": "middle" });
 ui.text(middle, 12, gated ? "3 matrices" : "2 matrices", { "text-anchor": "middle",
@@ -77,7 +77,7 @@ let x = 0;
 [...parts, "cache"].forEach((part, j) => {
   ui.rect(x, 428, 12, 12, { fill: [...colours, "green"][j] });
   ui.text(x + 17, 439, part);
-  x += 30 + 7 * part.length;
+  x += 30 + 6.6 * part.length;
 });
 
 const ratio = (key) => {

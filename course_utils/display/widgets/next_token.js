@@ -150,11 +150,12 @@ if (here) {
 }
 
 // ------------------------------------------------------------------------------ in words
-const text = tokens.map((i) => data.pieces[i]).join("").replace(/[␣↵⇥]+/g, " ");
+const text = state.prompt + tokens.slice(prompt.length).map((i) => data.pieces[i]).join("")
+  .replace(/[␣↵⇥]+/g, " ");
 const strange = prompt.filter((i) => data.unseen.includes(i)).length;
 const notes = [
-  strange && `The training text never had ${strange > 1 ? `${strange} of these tokens (red)`
-    : "one of these tokens (red)"}: the model has not learned what they mean.`,
+  strange && `Not in the training text: ${strange} of these tokens (red). `
+    + "The model has not learned what they mean.",
   ids.length > data.room && `Of your ${ids.length} tokens the model reads the last ${
     data.room}; its other positions are for what it writes.`,
 ].filter(Boolean).join(" ");

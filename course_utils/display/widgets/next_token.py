@@ -23,7 +23,7 @@ from course_utils.models.transformer import GPT
 
 ROWS, ROW = 10, 24  # tokens that have a bar, the most probable first; pixels of each
 MORE, ROOM = 40, 24  # tokens that are written, and that are read of a prompt
-WIDE, STRIP = 316, 260  # pixels of the drawing, and of the text alone on a phone
+WIDE, STRIP = 316, 224  # pixels of the drawing, and of the text alone on a phone
 NARROW = STRIP + WIDE + 4
 
 
