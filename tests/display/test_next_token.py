@@ -342,3 +342,25 @@ def test_it_fits_a_page_and_takes_few_stops(tmp_path: Path, width: int):
             box = text.bounding_box()
             assert box["y"] + box["height"] < stage["y"] + stage["height"] + 1
             assert box["x"] + box["width"] < stage["x"] + stage["width"] + 3
+
+
+@pytest.mark.browser
+def test_the_weights_of_the_site_are_loaded_when_they_are_asked_for(tmp_path: Path):
+    """From a file beside the page, as the build leaves them; at first it is missing."""
+    element = re.compile(r'(data-weights="pieces")>([^<]*)<')
+    widget = made().html
+    (weights,) = (found[2] for found in element.finditer(widget))
+    beside = element.sub(r'\1 data-src="weights.js"><', widget)
+    far_down = '<div style="height:5000px"></div>'
+    with opened(f"{far_down}{beside}", tmp_path) as page:
+        page.emulate_media(reduced_motion="reduce")
+        page.wait_for_timeout(300)
+        assert page.locator("script[src]").count() == 0  # nothing is asked for
+        assert n_tokens(page) == len(ENCODER.encode("the value"))
+        page.locator("[data-control=write]").scroll_into_view_if_needed()
+        page.get_by_text("The model's file did not arrive").wait_for()
+        code = f'(window.courseWeights ||= {{}})["pieces"] = {weights};'
+        (tmp_path / "weights.js").write_text(code, "utf-8")
+        press(page, "write")
+        page.wait_for_function("window.courseGPT")
+        assert n_tokens(page) == len(ENCODER.encode("the value")) + 40
