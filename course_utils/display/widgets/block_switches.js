@@ -82,7 +82,7 @@ let x = 0;
 
 const ratio = (key) => {
   const times = sum(old[key]) / sum(own[key]);
-  return times === 1 ? "as much as" : `${+(1 / times).toPrecision(2)} times`;
+  return times === 1 ? (key === "cache" ? "as much as" : "as many as") : `${+(1 / times).toPrecision(2)} times`;
 };
 ui.say(`Your block has ${number(sum(own.sizes))} parameters, ${ratio("sizes")} chapter 13's. `
   + `For the next token after ${number(state.n)} it computes ${number(sum(own.work))} operations, `
