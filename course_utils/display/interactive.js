@@ -133,15 +133,19 @@ function courseWidget(root, data, script) {
       const total = powers.reduce((sum, power) => sum + power, 0);
       return powers.map((power) => power / total);
     },
-    // Normal numbers from a seed: the same on every machine (mulberry32, Box-Muller).
-    normals(seed) {
+    // Numbers from 0 to 1 from a seed: the same on every machine (mulberry32).
+    uniforms(seed) {
       let s = seed >>> 0;
-      const uniform = () => {
+      return () => {
         s = (s + 0x6d2b79f5) | 0;
         let t = Math.imul(s ^ (s >>> 15), 1 | s);
         t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
         return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
       };
+    },
+    // Normal numbers from a seed (Box-Muller).
+    normals(seed) {
+      const uniform = ui.uniforms(seed);
       return () => Math.sqrt(-2 * Math.log(1 - uniform()))
         * Math.cos(2 * Math.PI * uniform());
     },

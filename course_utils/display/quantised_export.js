@@ -203,7 +203,9 @@ function readModel(packed) {
       (parent[part] ??= /^\d+$/.test(path[i + 1]) ? [] : {}), model);
     place[last] = shape.length === 1 ? numbers : Array.from(numbers, (_, i) => row(i));
   }
-  [...model.encoder.blocks, ...model.decoder.blocks].forEach((block) => splitHeads(block));
+  for (const stack of [model, model.encoder, model.decoder]) {
+    if (stack?.blocks) stack.blocks.forEach((block) => splitHeads(block));
+  }
   return model;
 }
 

@@ -179,3 +179,9 @@ def model_in_page() -> str:
     """
     beside = files("course_utils.display").joinpath("model_in_page.js")
     return f"{javascript()}\n{beside.read_text(encoding='utf-8')}"
+
+
+def gpt_in_page() -> str:
+    """Return `model_in_page()` with GPT, its byte pairs and the choice of a token."""
+    beside = files("course_utils.display").joinpath("gpt_in_page.js")
+    return f"{model_in_page()}\n{beside.read_text(encoding='utf-8')}"

@@ -6,14 +6,24 @@ import json
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import pytest
 import torch
+from one_widget import opened, stops
 
 from course_utils.display.modern_diagrams import two_blocks
-from course_utils.display.widgets.block_switches import block_switches, counts, size
+from course_utils.display.widgets.block_switches import (
+    block_switches,
+    counts,
+    operations,
+    size,
+)
+from course_utils.evaluation.costs import count_flops, layer_cost
+from course_utils.models.attention import KeyValueCache
 from course_utils.models.choices import LLAMA, Choices
 from course_utils.models.modern import ModernBlock
+from course_utils.models.modern_gpt import WindowCache
 from course_utils.models.positions import rotate_halves, rotations
 from tests.display.test_diagrams import elements, texts
 
@@ -86,3 +96,59 @@ def test_each_setting_of_the_switches_has_its_count():
 def test_sizes_that_do_not_divide_are_refused():
     with pytest.raises(ValueError, match="a multiple of n_heads"):
         block_switches(d_model=100, n_heads=8)
+
+
+# ----------------------------------------------------------------------- its operations
+
+
+def for_the_next_token(choices: Choices, n_tokens: int) -> int:
+    """What a whole block computes for one token after so many."""
+    block = ModernBlock(64, 4, choices=choices)
+    kept = torch.zeros(1, choices.n_kv_heads or 4, n_tokens + 1, 16)
+    cache = KeyValueCache(kept, kept, n_tokens)
+    if (window := choices.windows[0]) is not None:
+        kept = kept[:, :, : min(n_tokens, window - 1)]
+        cache = WindowCache(kept, kept, window, n_tokens)
+    token = torch.zeros(1, 1, 64)
+    return count_flops(partial(block, token, need_weights=True, cache=cache))
+
+
+@pytest.mark.parametrize("kv", [4, 2, 1])
+@pytest.mark.parametrize("layer", ["gelu", "swiglu"])
+def test_the_operations_sum_to_those_of_the_whole_block(kv, layer):
+    work = operations(64, 4, [4, 2, 1])
+    named = {"gelu": "GELU, two matrices", "swiglu": "SwiGLU, three"}[layer]
+    expected = work[f"attention/{kv}"] + work[f"feed-forward/{named}"]
+    choices = Choices(feed_forward=layer, n_kv_heads=kv)
+    for n_tokens in (0, 1, 30):
+        found = for_the_next_token(choices, n_tokens)
+        assert found == expected + (n_tokens + 1) * work["key"]
+
+
+def test_the_operations_are_those_of_chapter_15():
+    """A token more costs what the polynomial grows by, of two keys counted once."""
+    work = operations(64, 4, [4])
+    more = layer_cost("attention, naive", 1, 64).flops
+    assert work["attention/4"] + work["key"] == more
+
+
+@pytest.mark.browser
+def test_the_page_says_what_a_real_block_counts(tmp_path: Path):
+    with opened(block_switches(d_model=64, n_heads=4).html, tmp_path) as page:
+        assert stops(page) == 6  # one for each switch
+        says, controls = page.locator(".cw-says"), page.locator(".cw-controls")
+        picture = page.locator("svg").inner_html()
+        controls.locator("[data-control=layer]").select_option("SwiGLU, three")
+        for kv, tokens, window in ((0, 0, "none"), (1, 2, "256"), (2, 0, "1024")):
+            controls.locator("[data-control=kv]").fill(str(kv))
+            controls.locator("[data-control=n]").fill(str(tokens))
+            controls.locator("[data-control=window]").select_option(window)
+            choices = Choices(
+                feed_forward="swiglu",
+                n_kv_heads=2**kv,
+                windows=(None if window == "none" else int(window),),
+            )
+            expected = for_the_next_token(choices, 2 ** (8 + tokens))
+            assert f"it computes {expected:,} operations" in says.inner_text()
+        assert page.locator("svg").inner_html() != picture
+        assert page.locator("svg text", has_text="3 matrices").count() == 1

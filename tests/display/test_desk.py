@@ -108,6 +108,7 @@ def test_a_chapter_runs_whole_with_bars_and_figures(
     if name.startswith("06"):
         slide_by_keyboard(page)
     if name.startswith("13"):
+        let_it_write(page)
         ask_for_nothing(page)
     page.locator(".jp-RenderedMarkdown a:text-is('Exercise')").first.click()
     title = visible(page, "exercises", name)
@@ -124,6 +125,12 @@ def slide_by_keyboard(page: Any) -> None:
     page.keyboard.press("ArrowRight")
     assert says.inner_text() != before
     assert page.locator(".jp-Cell").count() == cells
+
+
+def let_it_write(page: Any) -> None:
+    """The model in the cell's output writes, token after token."""
+    page.locator("#next-token [data-control=write]").click()
+    page.locator("#next-token [data-key=token-9]").wait_for()
 
 
 def ask_for_nothing(page: Any) -> None:

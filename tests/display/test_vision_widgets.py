@@ -102,16 +102,33 @@ def test_the_patch_slider_begins_where_the_ink_is():
 
 
 @pytest.mark.browser
-def test_the_cells_light_up_by_weight(tmp_path: Path):
+@pytest.mark.parametrize("width", [390, 720])
+def test_the_words_lead_to_cells_that_light_up(tmp_path: Path, width: int):
     image, places, questions, answers, maps = example()
     maps = torch.zeros_like(maps)
-    maps[:, :, 4] = 1.0  # everything on the cell in the middle
+    empty = next(cell for cell in range(9) if cell not in places)
+    maps[:, 0, empty] = 1.0  # the first word: all on an empty cell
+    maps[:, 1, places[0]] = 0.98  # the second: nearly all on the first object
+    maps[:, 1, places[1]] = 0.02  # too little for a line, but not for its number
     made = ask_the_scene("ask", [(image, places, questions, answers, maps)])
     black = """e => [...e.querySelectorAll("rect")].map((r) => getComputedStyle(r))
         .filter((s) => s.fill === "rgb(0, 0, 0)").map((s) => +s.fillOpacity)"""
-    with opened(made.html, tmp_path) as page:
-        assert stops(page) == 4  # three choices and the objects
-        _ground, *dark = page.locator(".course-widget svg").evaluate(black)
+    names = [f"row {cell // 3 + 1}, column {cell % 3 + 1}" for cell in range(9)]
+    with opened(made.html, tmp_path, width) as page:
+        assert stops(page) == 3  # two choices and the objects
+        stage, says = page.locator(".course-widget svg"), page.locator(".cw-says")
+        _ground, *dark = stage.evaluate(black)
+        assert stage.locator("circle").count() == 2  # each line ends in one
+        found = stage.locator("text").all_text_contents()
+        assert {"1.00", "0.98", "0.02"} <= set(found)
+        said = says.inner_text()
+        assert f"attends most to {names[empty]} (1.00), an empty cell" in said
+        first = f"attends most to {names[places[0]]} (0.98)"
+        assert f"{first}, the object that is asked about" in said
+        stage.locator("[data-key]").nth(1).click()
+        assert f"{first}, another object" in says.inner_text()
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert len(dark) == 9
-    assert dark[4] == 0
-    assert min(dark[:4] + dark[5:]) > 0.5
+    assert dark[empty] == 0
+    assert dark[places[0]] < 0.02
+    assert min(d for c, d in enumerate(dark) if c not in (empty, places[0])) > 0.45

@@ -1,4 +1,4 @@
-"""Ask a trained model about the objects of a scene, and see where each word looks."""
+"""Ask a trained model about a scene, and see which cells each word attends to."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ KINDS = QUESTION_WORDS[16:]  # which-digit-is, what-colour-is
 BRIGHT = {
     name: "#" + "".join("f" if c else "4" for c in COLOURS[name]) for name in COLOURS
 }
+HEIGHT = 332  # pixels of the drawing
 Example = tuple[Any, Sequence[int], Any, Any, Any]
 
 
@@ -60,7 +61,7 @@ def all_questions(
 
 
 def ask_the_scene(name: str, examples: Sequence[Example]) -> Widget:
-    """Press an object, choose a question about it, and see where its words look.
+    """Press an object, choose a question, and see which cells its words attend to.
 
     An example is (image, cells with an object, questions, answers, maps): for every
     object a question for its digit, then for every object one for its colour; maps are
@@ -90,19 +91,24 @@ def ask_the_scene(name: str, examples: Sequence[Example]) -> Widget:
             "answers": [QUESTION_WORDS[int(answer)] for answer in answers],
             "maps": (100 * weights).round().astype(int),
         }
-    return widget(
+    made = widget(
         name,
-        "Ask about an object: where do the words look?",
+        "Ask about an object: which cell does each word attend to?",
         [
             select("scene", "Scene", list(shown)),
             select("kind", "Question", list(KINDS)),
-            select("word", "Follow", ["second word", "first word"]),
         ],
         data={"scenes": shown, "kinds": list(KINDS)},
         script=script_of(__name__),
-        alt="A scene of six digits in six colours on black ground. For a question "
-        "about one of them, cells light up, with numbers, where a word of the question "
-        "looks; the others are dim. The second word, which names a colour or a digit, "
-        "looks at the object that it names; the first word looks elsewhere.",
-        height=340,
+        alt="A scene of six digits in six colours on black ground. From both words "
+        "of a question, lines lead to the cells that they attend to; "
+        "these are bright and have their weights as numbers. The second word, which "
+        "names a colour or a digit, attends to the object that it names; the first "
+        "word attends to other cells.",
+        height=HEIGHT,
     )
+    css = (  # on a phone the words stand above the scene
+        f"<style>#{name}{{container-type:inline-size}}@container(max-width:530px)"
+        f"{{#{name} svg{{height:{HEIGHT + 70}px!important}}}}</style>"
+    )
+    return Widget(css + made.html, made.alt)

@@ -1,6 +1,8 @@
-"""Assemble a block from switches, and see its parameters and its cache."""
+"""Assemble a block from switches, and see its parameters, operations and cache."""
 
 from __future__ import annotations
+
+from functools import partial
 
 import torch
 from torch import nn
@@ -13,6 +15,8 @@ from course_utils.display.interactive import (
     toggle,
     widget,
 )
+from course_utils.evaluation.costs import count_flops
+from course_utils.models.attention import KeyValueCache
 from course_utils.models.choices import Choices
 from course_utils.models.modern import ModernBlock
 
@@ -25,8 +29,9 @@ def block_switches(
 ) -> Widget:
     """Choose norm, feed-forward layer, key-value heads and window; count what it costs.
 
-    The parameters are counted on real blocks. A token's keys and values are
-    2 G d_head numbers, of two bytes each, for G key-value heads. Used in chapter 16.
+    Parameters are counted on real blocks, operations by `count_flops` while they read
+    one token. A token's keys and values are 2 G d_head numbers, of two bytes each, for
+    G key-value heads. Used in chapter 16.
     """
     if d_model % n_heads or n_heads % 4:
         raise ValueError(
@@ -47,14 +52,16 @@ def block_switches(
         ],
         data={
             "counts": counts(d_model, n_heads, groups),
+            "work": operations(d_model, n_heads, groups),
             "d_head": d_model // n_heads,
             "heads": n_heads,
         },
         script=script_of(__name__),
-        alt="Two rows of bars: the parameters of a block's norms, attention and "
-        "feed-forward layer, and the bytes of its key-value cache, each beside those "
-        "of the block of chapter 13.",
-        height=280,
+        alt="A block drawn as it is chosen: its norms, a mark for each head, its "
+        "feed-forward matrices. Below, bars: the parameters of its parts, the "
+        "operations for the next token, and the bytes of its key-value cache, each "
+        "beside those of the block of chapter 13.",
+        height=444,
     )
 
 
@@ -78,6 +85,36 @@ def counts(d_model: int, n_heads: int, groups: list[int]) -> dict[str, int]:
         for kv in groups:
             block = empty_block(d_model, n_heads, Choices(n_kv_heads=kv, bias=bias))
             found[f"attention/{kv}/{tail}"] = size(block.attention)
+    return found
+
+
+def operations(d_model: int, n_heads: int, groups: list[int]) -> dict[str, int]:
+    """Count the operations of one token, for every setting that matters to them.
+
+    Of each part's own matrices, and under "key" of each token that is attended to: a
+    product with its key, and one with its value, in every head.
+    """
+    token = torch.empty(1, 1, d_model, device="meta")
+    found = {}
+    for label, layer in LAYERS.items():
+        block = empty_block(d_model, n_heads, Choices(feed_forward=layer))
+        found[f"feed-forward/{label}"] = count_flops(partial(block.feed_forward, token))
+    for kv in groups:
+        block = empty_block(d_model, n_heads, Choices(n_kv_heads=kv))
+        kept = torch.empty(1, kv, 2, d_model // n_heads, device="meta")
+        one, two = (
+            count_flops(
+                partial(
+                    block.attention,
+                    token,
+                    need_weights=True,
+                    cache=KeyValueCache(kept, kept, n_before),
+                )
+            )
+            for n_before in (0, 1)
+        )
+        found["key"] = two - one
+        found[f"attention/{kv}"] = one - found["key"]
     return found
 
 
