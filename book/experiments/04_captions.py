@@ -9,7 +9,7 @@ captioners have one decoder:
     wide flat  the same with 128, and a decoder twice as wide
 
 "learn": 3,000 images, six learning rates, a curve on new images. "memorise": 250
-images, with their own captions or with captions shuffled among them.
+images, three rates, with their own captions or with captions shuffled among them.
 """
 
 import torch
@@ -29,6 +29,7 @@ SETTINGS = {
     "rates": [2e-3, 4e-3, 8e-3, 1.6e-2, 3.2e-2, 6.4e-2],
     "seeds": [0, 1],
     "steps": 200,
+    "memory_rates": [4e-3, 8e-3, 1.6e-2],
     "memory_seeds": [0, 1],
     "memory_steps": 200,
 }
@@ -36,6 +37,7 @@ SMOKE = {
     "rates": [4e-3],
     "seeds": [0],
     "steps": 100,
+    "memory_rates": [4e-3],
     "memory_seeds": [0],
     "memory_steps": 200,
 }
@@ -50,9 +52,10 @@ def points(settings):
         for seed in settings["seeds"]
     ]
     return learn + [
-        {"part": "memorise", "kind": kind, "lr": 4e-3, "seed": seed}
+        {"part": "memorise", "kind": kind, "lr": lr, "seed": seed}
         | {"n_images": 250, "shuffled": mixed, "steps": settings["memory_steps"]}
         for kind, mixed in MEMORISE
+        for lr in settings["memory_rates"]
         for seed in settings["memory_seeds"]
     ]
 

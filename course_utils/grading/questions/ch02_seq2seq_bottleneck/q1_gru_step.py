@@ -115,7 +115,7 @@ def draw_step(rng: np.random.Generator, biased: bool, gate: float = 0.0) -> Args
 
 QUESTION = Question(
     id="02.1",
-    title="One step of a GRU, as first published",
+    title="One step of a GRU, as in the paper",
     answer="gru_step",
     arguments=("x", "state", "weight_x", "weight_state", "bias_x", "bias_state"),
     outputs=(Output("state", "d_hidden"),),
