@@ -26,8 +26,8 @@ IN_A_ROW = 16  # tokens, as in use: each finds its cache one token longer
 WHY = (
     "Sixteen tokens are generated in a row. (One token, again and again from the same "
     "cache, measures what the system does with memory that was let go.) For one text, "
-    "reading 42 MB of weights is most of a step, and no cache changes that: what can "
-    "be saved is the copy. With 8 texts at once the copy decides."
+    "reading 42 MB of weights is a large part of a step, wherever keys and values are "
+    "kept: what can be saved is the copy. With 8 texts at once the copy decides."
 )
 TARGETS = {  # by the length and the texts at once
     "concatenated": {(1024, 1): 0.90, (1024, 8): 0.50},

@@ -31,7 +31,8 @@ WIDTH, HEADS = 64, 4
 LENGTHS, QUICK = (512, 1024, 2048, 4096), (256, 512, 1024)
 STORED, ANEW = "attention, all weights stored", "memory fetched anew"
 KEPT = (
-    "Theory counts operations, so memory that a call lets go is kept for the next one. "
+    "Theory counts operations. So that no time is spent on fetching memory, what a "
+    "call lets go is kept for the next one. "
     "The row without a target shows what happens as usual: the stored weights are so "
     "large that the system takes their memory back, and fetching it again at each call "
     "makes the time grow faster than the operations do."

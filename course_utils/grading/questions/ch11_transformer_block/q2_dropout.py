@@ -46,7 +46,7 @@ QUESTION = Question(
     mistakes=(
         Mistake(
             "not_scaled",
-            "what stays is not made larger: on average the layer behind then gets less "
+            "what stays is not made larger: on average the next layer then gets less "
             "while training than afterwards",
             lambda x, keep, p, training: x * keep if training else x,
         ),

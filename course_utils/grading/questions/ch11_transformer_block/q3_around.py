@@ -136,7 +136,7 @@ QUESTION = Question(
         ),
         slip(
             "whole_sum_weighed",
-            "alpha weighs the whole sum: it weighs one term of it (and behind a norm a "
+            "alpha weighs the whole sum: it weighs one term of it (and after a norm a "
             "common factor is lost)",
             lambda x, w, a: a * (x + layer(norm(x), w)),
             lambda x, w, a: a * norm(x + layer(x, w)),

@@ -74,7 +74,7 @@ QUESTION = Question(
     reference=leaky_weights,
     difficulty="medium",
     minutes=12,
-    next_step="which numbers do you need behind the ReLU, to put the answer together?",
+    next_step="which numbers do you need after the ReLU, to put the answer together?",
     parts=(
         Part("slope 0.1", 2, lambda rng: [(4, 0.1)], accepts=computes(leaky)),
         Part(
@@ -101,7 +101,7 @@ QUESTION = Question(
         ),
         Mistake(
             "sign_lost",
-            "negative numbers come out with the wrong sign: behind the ReLU stands −x, "
+            "negative numbers come out with the wrong sign: after the ReLU comes −x, "
             "which is positive",
             put_together(lambda slope: 1, lambda slope: slope),
             computes(lambda x, slope: np.where(x > 0, x, -slope * x)),
@@ -116,7 +116,7 @@ QUESTION = Question(
         Mistake(
             "slope_before_the_relu",
             "the slope stands before the ReLU: a negative one turns the sign there, "
-            "and the wrong half is cut off; put it behind, into the second matrix",
+            "and the wrong half is cut off; put it later, into the second matrix",
             lambda d_model, slope: (
                 torch.cat([torch.eye(d_model), -slope * torch.eye(d_model)], 1),
                 torch.cat([torch.eye(d_model), -torch.eye(d_model)]),
@@ -156,7 +156,7 @@ QUESTION = Question(
         Mistake(
             "negative_wrong",
             "positive numbers come out right, negative ones do not: put x = −1 through "
-            "both matrices; what is left behind the ReLU?",
+            "both matrices; what is left after the ReLU?",
             lambda d, s: (
                 torch.cat([torch.eye(d)] * 2, 1),
                 torch.eye(d).repeat(2, 1) / 2,

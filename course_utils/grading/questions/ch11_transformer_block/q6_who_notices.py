@@ -47,7 +47,7 @@ QUESTION = Question(
     next_step="ask of each layer whether it ever looks at another token.",
     parts=(
         Part("only the token itself", 1, lambda rng: [()], view=those(ITSELF)),
-        Part("those behind it as well", 1, lambda rng: [()], view=those(LATER)),
+        Part("those after it as well", 1, lambda rng: [()], view=those(LATER)),
         Part("all tokens", 1, lambda rng: [()], view=those(ALL)),
     ),
     mistakes=(

@@ -41,7 +41,7 @@ def both_are(name: str, hint: str, encoder: Any, decoder: Any) -> Mistake:
 
 QUESTION = Question(
     id="12.3",
-    title="How many parameters has a block?",
+    title="How many parameters does a block have?",
     answer="count",
     arguments=("d_model", "d_hidden"),
     outputs=(Output("encoder"), Output("decoder")),
