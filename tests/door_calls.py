@@ -456,7 +456,7 @@ def decoded() -> dict[str, Call]:
         ),
     }
     ends = {"max_length": 3, "bos": 1, "eos": 2, "pad": 0}
-    beams = {"n_beams": 2, "length_penalty": 0.5}
+    beams = {"n_beams": 2, "length_penalty": 0.5, "n_best": 2}
     for name, model in translators().items():
         given = {"model": model, "source": SOURCE, **ends}
         found[f"greedy {name}"] = (decoding.greedy, given)

@@ -105,10 +105,13 @@ def greedy(
 
 
 class Beams(NamedTuple):
-    """The best sequence of each row and its (length-penalised) log-probability."""
+    """The best sequence of each row and its (length-penalised) log-probability.
 
-    tokens: Int[Tensor, "batch target"]
-    scores: Float[Tensor, "batch"]
+    Where several were asked for, an axis of beams follows the batch's, best first.
+    """
+
+    tokens: Int[Tensor, "batch *beam target"]
+    scores: Float[Tensor, "batch *beam"]
 
 
 def extend_beams(
@@ -152,14 +155,15 @@ def beam_search(
     pad: int = 0,
     n_beams: int = 4,
     length_penalty: float = 0.0,
+    n_best: int = 1,
 ) -> Beams:
-    """Keep the `n_beams` best beginnings at every step, and return the best sequence.
+    """Keep the `n_beams` best beginnings at every step; return the `n_best` best ends.
 
     $score(y) = log p(y | source) / length(y)^length_penalty$: 0 prefers short
     sequences, 1 averages over tokens. One beam is greedy decoding. Taught in chapter
     12.
     """
-    require_beams(source, max_length, n_beams)
+    require_beams(source, max_length, n_beams, n_best)
     rows = torch.arange(len(source), device=source.device)[:, None]
     with evaluating(model):
         state = select_rows(model.start(source), rows.expand(-1, n_beams).flatten())
@@ -175,15 +179,23 @@ def beam_search(
             ended = ended.gather(1, parent) | (token == eos)
             tokens = torch.cat([tokens[rows, parent], token[:, :, None]], dim=-1)
             state = select_rows(state, (rows * n_beams + parent).flatten())
-    scores, winner = (log_p / lengths**length_penalty).max(dim=-1)
-    return Beams(tokens[rows[:, 0], winner, 1:], scores)
+    scores, order = (log_p / lengths**length_penalty).topk(n_best, dim=-1)
+    tokens = tokens[rows, order, 1:]
+    return Beams(tokens.squeeze(1), scores.squeeze(1))
 
 
-def require_beams(source: Tensor, max_length: int, n_beams: int) -> None:
+def require_beams(
+    source: Tensor, max_length: int, n_beams: int, n_best: int = 1
+) -> None:
     """Refuse a source without a batch axis, a length of nothing, and no beam."""
     require_lengths(source, max_length)
     if n_beams < 1:
         raise ValueError(f"n_beams = {n_beams}, expected at least 1.")
+    if not 1 <= n_best <= n_beams:
+        raise ValueError(
+            f"n_best = {n_best}, expected 1 to n_beams = {n_beams}: no more come back "
+            "than are kept."
+        )
 
 
 # ------------------------------------------------------------------------- sampling

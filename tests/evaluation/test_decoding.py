@@ -136,6 +136,20 @@ def test_wide_beams_find_the_best_sequence_of_all(seed, penalty):
     assert score[0].item() == pytest.approx(scores[best], abs=1e-5)
 
 
+def test_several_beams_are_the_best_sequences_of_all_in_their_order():
+    model = Table(n_tokens=4, max_length=3, seed=0)
+    scores = {s: model.score(s, 0.7) for s in model.sequences()}
+    best = sorted(scores, key=scores.__getitem__, reverse=True)[:5]
+    how = {"n_beams": 64, "length_penalty": 0.7}
+    tokens, found = beam_search(model, SOURCE[:2], 3, BOS, EOS, **how, n_best=5)
+    for row in range(2):
+        assert [unpadded(beam) for beam in tokens[row]] == best
+        assert found[row].tolist() == pytest.approx([scores[s] for s in best], abs=1e-5)
+    one = beam_search(model, SOURCE[:2], 3, BOS, EOS, **how)
+    assert torch.equal(one.tokens, tokens[:, 0])
+    assert torch.equal(one.scores, found[:, 0])
+
+
 def test_the_length_penalty_makes_sequences_longer():
     lengths = []
     for penalty in (0.0, 2.0):
@@ -220,6 +234,8 @@ def test_bad_requests_are_refused():
         beam_search(model, SOURCE, 0, BOS, EOS)
     with pytest.raises(ValueError, match="n_beams = 0, expected at least 1"):
         beam_search(model, SOURCE, 5, BOS, EOS, n_beams=0)
+    with pytest.raises(ValueError, match="n_best = 5, expected 1 to n_beams = 4"):
+        beam_search(model, SOURCE, 5, BOS, EOS, n_best=5)
 
 
 # ------------------------------------------------------------------------- sampling
