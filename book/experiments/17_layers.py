@@ -6,7 +6,7 @@ models have nothing but attention (chapter 17's `AttentionOnly`):
     two layers  width 64, four heads a layer
     one layer   width 96, eight heads: as many heads, and more parameters
 
-Each is trained at three learning rates. Of the models with two layers we also keep
+Each is trained at four learning rates. Of the models with two layers we also keep
 where their heads look, and what is left without one of them or without a whole layer.
 """
 

@@ -11,7 +11,7 @@ from course_utils.grading.questions.experiment import Rows, experiment
 
 
 def right_after(seed: int, strength: float) -> float:
-    """Build the circuit with a weaker note; return the prefix-matching weight."""
+    """Build the circuit with random vectors; return the prefix-matching weight."""
     generator = torch.Generator().manual_seed(seed)
     table = torch.randn(64, 32, generator=generator)
     table = table / table.norm(dim=-1, keepdim=True)  # one vector for each token
@@ -42,7 +42,7 @@ NUMBERS: Rows = [
 ]
 QUESTION = experiment(
     id="17.5",
-    title="An experiment: how loud must the note be?",
+    title="An experiment: how large must the scores be?",
     minutes=10,
     rows=NUMBERS,
     tolerance=0.01,
