@@ -67,6 +67,9 @@ def run_cases(
     try:
         with memory_limit(), time_limit(SECONDS):
             for number, case in enumerate(cases):
+                if number and not question.arguments:  # the same call again
+                    records.append(records[0])
+                    continue
                 with heard.call(first=not number):
                     record = ask_one(question, answer, case)
                 records.append(record)

@@ -7,7 +7,7 @@ between these and the output the answer went wrong. What is said holds in every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,9 @@ def telling(value: np.ndarray) -> bool:
     if value.size == 1:
         return bool((value != value.round()).all()) and bool(np.isfinite(value).all())
     return value.size > 1 and bool((value != value.flat[0]).any())
+
+
+JOINS = ("stack", "cat", "concat", "vstack", "hstack", "column_stack")
 
 
 class Path:
@@ -107,6 +110,14 @@ class Path:
         of_numbers = step.floating and step.value.size > 1
         return of_numbers and self.given[i] and self.find(self.theirs, step.value) < 0
 
+    def was_right_before(self, i: int) -> bool:
+        """Whether the same piece of a line was right in an earlier round of a loop."""
+        step = self.mine[i]
+        return any(
+            (other.line, other.part) == (step.line, step.part) and self.right[j][0] >= 0
+            for j, other in enumerate(self.mine[:i])
+        )
+
     def ancestors(self, i: int) -> set[int]:
         """All quantities of the solution that one of them is made of."""
         found, todo = set(), [i]
@@ -153,8 +164,12 @@ def located(
     got: Any,
     expected: Any,
     name: str,
+    known: Collection[str] = (),
 ) -> str:
-    """Say where one wrong output of one case leaves the path, or nothing."""
+    """Say where one wrong output of one case leaves the path, or nothing.
+
+    `known` are the names of the question; others of the solution are never said.
+    """
     path = Path(mine, theirs, arguments)
     root, output = path.find(mine, got), path.find(theirs, expected)
     if root < 0:
@@ -162,7 +177,7 @@ def located(
     there, how = path.right[root]
     if there >= 0 and there != output and how == "equal":
         what = theirs[there].name
-        is_what = f"the right `{what}`" if len(what) > 2 else "a right quantity"
+        is_what = f"the right `{what}`" if what in known else "a right quantity"
         return (
             f"`{name}` is {is_what} ({line(mine[root])}), but not yet the last one: a "
             "step is missing after it."
@@ -181,8 +196,14 @@ def located(
         same_line = mine[after].line == last.line
         where = "in the same line" if same_line else line(mine[after])
         return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
+    if path.was_right_before(first):
+        return (
+            f"{line(mine[first])}, is right in its first round, not in every later one: "
+            "look at what changes from round to round."
+        )
     missing = path.missing(output, name, first)
-    never = f"; `{missing}` never appears" if missing else ""
+    said = missing in known and missing != name
+    never = f"; the right `{missing}` never appears" if said else ""
     spoken = [i for i in right if mine[i].function not in SILENT]
     before = [i for i in spoken if i in mine[first].parents]
     there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
@@ -192,16 +213,18 @@ def located(
     if before:
         place = path.nearest(before, output)
         last, counterpart = mine[place], path.right[place]
-        start = matched(last, theirs[counterpart[0]].name, name)
+        start = matched(last, theirs[counterpart[0]].name, known)
         if counterpart[1] == "turned":
             start += ", but for the order of its axes"
         if last.line == mine[first].line:
             next_step = f"the {word(mine[first])} after it"
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
+        if mine[first].function in JOINS:
+            there_on = f"look at what {line(mine[first])} puts together, and when"
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):
-        return f"{there_on}: what it is made of before is right{never}."
+        return f"{there_on}: the tensors that go into it are right{never}."
     return ""
 
 
@@ -221,16 +244,14 @@ def word(step: Step) -> str:
     return WORDS.get(step.function, f"`{step.function}`")
 
 
-def matched(step: Step, theirs: str, output: str) -> str:
+def matched(step: Step, theirs: str, known: Collection[str]) -> str:
     """Say that one of the learner's quantities is the solution's too."""
     if is_piece(step):
         what = f"`{step.part}` (in line {step.line})"
     else:
         what = f"`{step.name}`" if step.name else f"the {word(step)}"
         what += f" ({line(step)})"
-    if theirs in (step.name, output) and theirs:
+    if theirs and theirs == step.name:
         return f"{what} is right"
-    known = (
-        f"the solution's `{theirs}`" if len(theirs) > 2 else "still as in the solution"
-    )
-    return f"{what} is {known}"
+    is_what = f"the right `{theirs}`" if theirs in known else "still as in the solution"
+    return f"{what} is {is_what}"

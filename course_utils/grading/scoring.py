@@ -33,6 +33,7 @@ from course_utils.grading.sentences import (
     outputs_of,
 )
 
+COURSE_NAMES = ("queries", "keys", "values", "scores", "weights", "context", "logits")
 MUTANT_SECONDS = 0.8  # of the processor, to look for a slip with the same numbers
 
 
@@ -207,12 +208,14 @@ def wrong_outputs(
 
 
 def is_telling(value: Any) -> bool:
-    """Whether equal values are no accident: many numbers, or one that is no count."""
-    if isinstance(value, np.ndarray) and value.size > 1:
+    """Whether equal values are no accident: fractions, a large count, a large table."""
+    if not isinstance(value, np.ndarray | int | float):
+        return False
+    numbers = np.asarray(value, float)
+    numbers = numbers[np.isfinite(numbers)]
+    if (numbers != numbers.round(2)).any() or (np.size(value) == 1 and numbers > 20):
         return True
-    return isinstance(value, np.ndarray | int | float) and (
-        float(value) != round(float(value), 2) or abs(float(value)) > 20
-    )
+    return bool(numbers.size * np.log2(max(len(np.unique(numbers)), 1)) >= 16)
 
 
 def agrees(
@@ -389,11 +392,19 @@ def find_departure(question: Question, seed: int | str, records: list[Record]) -
         n: trace(question, question.reference, cases[n]).program
         for n in {x.case for x in wrong}
     }
+    outputs = [output.name for output in question.outputs]
+    known = {*question.arguments, *outputs, *COURSE_NAMES}
     for i in dict.fromkeys(x.output for x in wrong):
-        name = question.outputs[i].name
+        name = outputs[i]
         said = [
             located(
-                records[x.case].program, theirs[x.case], x.args, x.got, x.right, name
+                records[x.case].program,
+                theirs[x.case],
+                x.args,
+                x.got,
+                x.right,
+                name,
+                known,
             )
             for x in wrong
             if x.output == i and isinstance(x.got, np.ndarray | int | float)
@@ -482,13 +493,16 @@ def diagnose(
         return failures[0].kind, sentence
     if mutated:
         return "mutated", harm
-    for expected, record in zip(right, records):
-        form = explain_form(question, record.value, expected.value)
-        if form and form[0] == "not_finite":
-            begins = find_overflow(question, records)
-            return form[0], " ".join(x for x in (form[1], begins or where) if x)
-        if form:
-            return form
+    forms = [explain_form(question, r.value, e.value) for r, e in zip(records, right)]
+    form = next((x for x in forms if x and x[0] != "not_finite"), None)
+    if form:
+        return form
+    wrong = wrong_outputs(question, cases, right, records)
+    plain = [x for x in wrong if not forms[x.case]]
+    form = next((x for x in forms if x), None)
+    if form and not plain:  # it is right wherever it is finite
+        begins = find_overflow(question, records)
+        return form[0], " ".join(x for x in (form[1], begins or where) if x)
     found = find_sign(question, cases, records) or explain_booleans(
         question, right[0].value, records[0].value
     )
@@ -506,7 +520,6 @@ def diagnose(
         )
     if only:
         return f"only {lost[0].name}", only
-    wrong = wrong_outputs(question, cases, right, records)
     found = find_by_output(question, cases, right, records, wrong)
     if found and not (where and found[0].startswith("as ")):
         return found
@@ -523,7 +536,7 @@ def diagnose(
         return found
     if wrong and not is_open(question):
         mode = modes(question, cases, {x.case for x in wrong})
-        kind, said = explain_values(question, wrong)
+        kind, said = explain_values(question, plain or wrong)
         return kind, f"{mode} {said}".strip()
     return "values", f"not right yet: {lost[0].name}. {question.next_step}"
 
