@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
 from functools import partial
 from itertools import permutations
@@ -113,13 +114,15 @@ def relation(got: np.ndarray, right: np.ndarray) -> str:
     return ""
 
 
-def scaled(factor: float, number: float) -> float:
-    return factor * number
+def multiples(*factors: float) -> tuple[Callable[[float], float], ...]:
+    """Functions that multiply and divide a number by each factor."""
+    both = [x for factor in factors for x in (factor, 1 / factor)]
+    return tuple(partial(operator.mul, x) for x in both)
 
 
 RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
     "negative": ("it has the wrong sign", (lambda b: -b,)),
-    "factor_two": ("it is off by a factor of two", (partial(scaled, 2), partial(scaled, 0.5))),
+    "factor_two": ("it is off by a factor of two", multiples(2)),
     "complement": (
         "yours and the right one add up to one: you counted the others",
         (lambda b: 1 - b,),
@@ -136,14 +139,17 @@ RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
         "it is off by one: what is counted twice, or not at all?",
         (lambda b: b + 1, lambda b: b - 1),
     ),
-    "percent": ("it is a hundred times too large: is it in per cent?", (partial(scaled, 100),)),
+    "percent": (
+        "it is off by a factor of a hundred: is it in per cent?",
+        multiples(100),
+    ),
     "other_logarithm": (
         "a logarithm has another base: it is off by the factor log 2",
-        (partial(scaled, math.log(2)), partial(scaled, 1 / math.log(2))),
+        multiples(math.log(2)),
     ),
     "whole_factor": (
         "it is off by a whole factor",
-        tuple(partial(scaled, k) for n in range(3, 11) for k in (n, 1 / n)),
+        multiples(*range(3, 11)),
     ),
 }
 

@@ -104,9 +104,7 @@ def right_when(
     return found
 
 
-def is_right(
-    question: Question, answer: Any, case: Case, usual: Any, ask: Ask
-) -> bool:
+def is_right(question: Question, answer: Any, case: Case, usual: Any, ask: Ask) -> bool:
     """Whether an answer is right in a simple case, and that is no accident."""
     expected = ask(question, question.reference, case)
     if expected.failure or not says_as_much(expected.value, usual):
@@ -120,8 +118,8 @@ def sentence(conditions: list[str]) -> str:
     if not conditions or len(conditions) > 3:
         return ""
     name = conditions[0].partition(" is ")[0]
-    look = f"look at how {name} comes in" if name[:1] == "`" else "look at what joins the rows"
-    return f"It is right when {conditions[0]}: {look}."
+    look = f"how {name} comes in" if name[:1] == "`" else "what joins the rows"
+    return f"It is right when {conditions[0]}: look at {look}."
 
 
 def modes(question: Question, cases: list[Case], wrong: set[int]) -> str:

@@ -198,8 +198,8 @@ def located(
         return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
     if path.was_right_before(first):
         return (
-            f"{line(mine[first])}, is right in its first round, not in every later one: "
-            "look at what changes from round to round."
+            f"{line(mine[first])}, is right in its first round, not in every later "
+            "one: look at what changes from round to round."
         )
     missing = path.missing(output, name, first)
     said = missing in known and missing != name

@@ -74,8 +74,8 @@ def explain_failure(failure: Failure, question: Question) -> str:
         )
     if failure.kind == "type":
         return (
-            f"{call} returned {with_article(failure.type)}, expected {returns(question)}; "
-            "return PyTorch tensors and plain numbers."
+            f"{call} returned {with_article(failure.type)}, expected "
+            f"{returns(question)}; return PyTorch tensors and plain numbers."
         )
     if failure.kind == "exception":
         where = f" at `{failure.line}`" if failure.line else ""
@@ -138,11 +138,15 @@ def explain_output(
             came, expected = (with_article(type_of(x)) for x in (got, right))
             return "type", f"{name} is {came}, expected {expected}."
     elif not isinstance(got, np.ndarray):
-        return "type", f"{name} is {with_article(type_of(got))}, expected a torch.Tensor."
+        return (
+            "type",
+            f"{name} is {with_article(type_of(got))}, expected a torch.Tensor.",
+        )
     elif output.free:
         if got.ndim != right.ndim or not all(0 < n <= MAX_FREE_SIZE for n in got.shape):
             return "shape", (
-                f"{name} has shape {got.shape}, expected {counted(right.ndim, 'axis', 'axes')} "
+                f"{name} has shape {got.shape}, expected "
+                f"{counted(right.ndim, 'axis', 'axes')} "
                 f"{axes_of(output, right.ndim)} of 1 to {MAX_FREE_SIZE} each."
             )
         if np.isfinite(got).all() and np.abs(got).max(initial=0) > MAX_FREE_NUMBER:

@@ -22,9 +22,9 @@ from course_utils.grading.checks import (
     progress,
     progress_html,
 )
+from course_utils.grading.diagnosis import judge
 from course_utils.grading.questions import chapter_questions
 from course_utils.grading.questions.model import Mistake, Output, Part, Question
-from course_utils.grading.scoring import judge
 from course_utils.models.attention import attention as library_attention
 
 

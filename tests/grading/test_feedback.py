@@ -15,10 +15,11 @@ from course_utils.grading import checks, guard
 from course_utils.grading.answer_runner import Failure
 from course_utils.grading.checks import check, grade_answer, progress_text
 from course_utils.grading.comparison import fitted, relation
+from course_utils.grading.diagnosis import judge
 from course_utils.grading.mutants import mutants
 from course_utils.grading.program import MAX_BYTES, MAX_STEPS, Program
 from course_utils.grading.questions import EXERCISES, chapter_questions, find_question
-from course_utils.grading.scoring import ask, expectations, judge
+from course_utils.grading.scoring import ask, expectations
 from course_utils.grading.sentences import explain_failure
 
 

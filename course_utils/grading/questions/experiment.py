@@ -117,7 +117,7 @@ def experiment(
         for change, index in product(changes, sorted(names)):
             value = (names[index], change(rows[index][1]), reason)
             if fits((), value) and not any(x.sign and x.sign((), value) for x in known):
-                known.append(Mistake(name, hint, lambda: value, fits))
+                known.append(Mistake(name, hint, lambda v=value: v, fits))
                 return
 
     add(
