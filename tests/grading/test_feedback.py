@@ -261,6 +261,29 @@ def test_a_number_at_which_all_weights_are_equal_is_no_contrast():
     assert "right when" not in grade_answer("05.2", answer).hint
 
 
+def test_where_the_solution_is_not_a_number_nothing_is_right(capfd):
+    def answer(n, loss, floor, larger):
+        slope, start = np.polyfit(np.log(n), np.log(loss - floor) + 0.1 * n, 1)
+        return -slope, floor + np.exp(start + slope * np.log(larger))
+
+    assert "right when" not in grade_answer("19.4", answer).hint
+    assert capfd.readouterr().out == ""  # NumPy's library complains of NaN by itself
+
+
+def test_a_batch_is_taken_apart_into_all_its_rows():
+    """The first row alone has no padding, and is right by that."""
+
+    def answer(logits, tokens, n_source):
+        wanted = tokens[:, n_source + 1 :].clone()
+        wanted[wanted == 0] = 3
+        losses = torch.nn.functional.cross_entropy(
+            logits[:, n_source:-1].mT, wanted, reduction="none"
+        )
+        return losses.mean() + 0.1 * (tokens == 0).sum()
+
+    assert "one row" not in grade_answer("13.2", answer).hint
+
+
 def rectified(x, w, order, alpha):
     def norm(y):
         return torch.nn.functional.layer_norm(y, y.shape[-1:])
