@@ -140,7 +140,7 @@ RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
         (lambda b: b + 1, lambda b: b - 1),
     ),
     "percent": (
-        "it is off by a factor of a hundred: is it in per cent?",
+        "it is a hundred times too large or too small, as in per cent",
         multiples(100),
     ),
     "other_logarithm": (

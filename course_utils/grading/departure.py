@@ -112,11 +112,12 @@ class Path:
 
     def was_right_before(self, i: int) -> bool:
         """Whether the same piece of a line was right in an earlier round of a loop."""
-        step = self.mine[i]
-        return any(
-            (other.line, other.part) == (step.line, step.part) and self.right[j][0] >= 0
-            for j, other in enumerate(self.mine[:i])
-        )
+        earlier = [j for j in range(i) if self.place(j) == self.place(i)]
+        return any(self.right[j][0] >= 0 for j in earlier)
+
+    def place(self, i: int) -> tuple[int, str]:
+        """The piece of a line that makes a step."""
+        return self.mine[i].line, self.mine[i].part
 
     def ancestors(self, i: int) -> set[int]:
         """All quantities of the solution that one of them is made of."""
@@ -128,10 +129,14 @@ class Path:
                     todo.append(parent)
         return found
 
+    def passed(self) -> set[int]:
+        """The solution's quantities that are there already, or behind one that is."""
+        there = {i for i, _ in self.right if i >= 0}
+        return there.union(*(self.ancestors(i) for i in there))
+
     def nearest(self, steps: Sequence[int], output: int) -> int:
         """Of some right steps the one from which the missing quantity is made."""
-        there = {i for i, _ in self.right if i >= 0}
-        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        passed = self.passed()
         wanted = self.ancestors(output) | {output} if output >= 0 else set()
         for i in sorted(wanted - passed):
             made_of = self.theirs[i].parents
@@ -140,20 +145,18 @@ class Path:
                 return found[-1]
         return steps[-1]
 
-    def missing(self, output: int, name: str, first: int) -> str:
+    def missing(self, output: int, first: int) -> str:
         """The solution's quantity that the first wrong step should have been.
 
         It has a name, is made of what is there already and has that step's sizes.
         """
-        there = {i for i, _ in self.right if i >= 0}
-        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        passed = self.passed()
         sizes = sorted(self.mine[first].value.squeeze().shape)
-        for i in sorted(self.ancestors(output) | {output}) if output >= 0 else ():
+        for i in sorted(self.ancestors(output)) if output >= 0 else ():
             step = self.theirs[i]
-            called = name if i == output else step.name
-            if i not in passed and telling(step.value) and len(called) > 2:
+            if i not in passed and telling(step.value) and len(step.name) > 2:
                 fits = sorted(step.value.squeeze().shape) == sizes
-                return called if fits else ""
+                return step.name if fits else ""
         return ""
 
 
@@ -198,12 +201,11 @@ def located(
         return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
     if path.was_right_before(first):
         return (
-            f"{line(mine[first])}, is right in its first round, not in every later "
-            "one: look at what changes from round to round."
+            f"{line(mine[first])}, is right when it runs first, not every later time: "
+            "look at what changes in between."
         )
-    missing = path.missing(output, name, first)
-    said = missing in known and missing != name
-    never = f"; the right `{missing}` never appears" if said else ""
+    missing = path.missing(output, first)
+    never = f"; the right `{missing}` never appears" * (missing in known)
     spoken = [i for i in right if mine[i].function not in SILENT]
     before = [i for i in spoken if i in mine[first].parents]
     there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
@@ -221,9 +223,14 @@ def located(
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
         if mine[first].function in JOINS:
-            there_on = f"look at what {line(mine[first])} puts together, and when"
+            there_on = (
+                f"look at what {line(mine[first])}, puts together: which, and when"
+            )
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):
+        same_place = [path.place(i) == path.place(first) for i in range(len(mine))]
+        if sum(same_place) > 1:
+            there_on += ", and at what changes from one run of it to the next"
         return f"{there_on}: the tensors that go into it are right{never}."
     return ""
 

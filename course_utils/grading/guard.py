@@ -60,8 +60,8 @@ def refuse_input(*_: Any) -> str:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeUpError in this thread when the time is up, and again if need be.
 
-    Processor time counts, so that a busy machine costs nobody a point; six times that of
-    the clock is the end in any case.
+    Processor time counts, so that a busy machine costs nobody a point; six times that
+    of the clock is the end in any case.
     """
     thread = ctypes.c_ulong(threading.get_ident())
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc

@@ -183,7 +183,10 @@ def changes(
         for other in names:
             if other != node.id:
                 what = f"`{other}`" if other in known else "one quantity"
-                yield ast.Name(other, ast.Load()), f"{what} stands where another belongs"
+                yield (
+                    ast.Name(other, ast.Load()),
+                    f"{what} stands where another belongs",
+                )
     elif isinstance(node, ast.Return) and node.value:
         many = isinstance(node.value, ast.Tuple)
         parts = node.value.elts if many else [node.value]  # type: ignore[attr-defined]
