@@ -42,6 +42,7 @@ from course_utils.grading.sentences import (
 )
 
 COURSE_NAMES = ("queries", "keys", "values", "scores", "weights", "context", "logits")
+ENOUGH_BITS = 16.0
 MUTANT_SECONDS = 0.8  # of the processor, to look for a slip with the same numbers
 
 
@@ -81,16 +82,25 @@ def wrong_outputs(
     return sorted(found, key=lambda x: x.output)
 
 
-def is_telling(value: Any) -> bool:
-    """Whether equal values are no accident: fractions, a large count, a large table."""
+def bits(value: Any) -> float:
+    """About how many choices it took to write a value down: equal by accident?"""
     if not isinstance(value, np.ndarray | int | float):
-        return False
+        return 0.0
     numbers = np.asarray(value, float)
     numbers = numbers[np.isfinite(numbers)]
     large = np.size(value) == 1 and (np.abs(numbers) > 20).any()
     if large or (numbers != numbers.round(2)).any():
-        return True
-    return bool(numbers.size * np.log2(max(len(np.unique(numbers)), 1)) >= 16)
+        return ENOUGH_BITS
+    return float(numbers.size * np.log2(max(len(np.unique(numbers)), 1)))
+
+
+def telling(wrong: list[Wrong]) -> list[int]:
+    """The outputs whose wrong values, all cases together, are equal by no accident."""
+    return [
+        i
+        for i in dict.fromkeys(x.output for x in wrong)
+        if sum(bits(x.got) for x in wrong if x.output == i) >= ENOUGH_BITS
+    ]
 
 
 def agrees(
@@ -148,7 +158,7 @@ def find_by_output(
         return None
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for i in dict.fromkeys(x.output for x in wrong if is_telling(x.got)):
+        for i in telling(wrong):
             for mistake in question.mistakes:
                 if agrees(question, mistake.wrong, [i], cases, right, records):
                     name = question.outputs[i].name
@@ -172,11 +182,10 @@ def find_mutant(
         return None
     bad = {x.output for x in wrong}
     fine = [i for i in range(len(question.outputs)) if i not in bad]
-    wrong = [x for x in wrong if is_telling(x.got)]
     ends = time.process_time() + MUTANT_SECONDS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for i in dict.fromkeys(x.output for x in wrong):
+        for i in telling(wrong):
             # the case that differs first: most mutants fail there already
             start = next(x.case for x in wrong if x.output == i)
             order = [start, *(n for n in range(len(cases)) if n != start)]
@@ -226,11 +235,11 @@ def find_exchanged(
     """Recognise an output that is right in the place of another."""
     if is_open(question):
         return None
-    for i in dict.fromkeys(x.output for x in wrong):
-        mine = [x for x in wrong if x.output == i and is_telling(x.got)]
+    for i in telling(wrong):
+        mine = [x for x in wrong if x.output == i]
         for j, output in enumerate(question.outputs):
             given_twice = output.axes is None and all(x.output != j for x in wrong)
-            if mine and j != i and not given_twice:
+            if j != i and not given_twice:
                 due = [outputs_of(question, right[x.case].value)[j] for x in mine]
                 if all(same(x.got, y) for x, y in zip(mine, due)):
                     return "exchanged", (

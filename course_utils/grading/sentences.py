@@ -53,7 +53,7 @@ def with_article(name: str) -> str:
     return name if name == "None" else f"a{'n' * (name[0] in 'aeiou')} {name}"
 
 
-def counted(number: int, one: str, many: str = "") -> str:
+def number_of(number: int, one: str, many: str = "") -> str:
     """Write "1 axis", "2 axes"."""
     return f"{number} {one if number == 1 else many or f'{one}s'}"
 
@@ -112,7 +112,7 @@ def explain_form(
     call, many = f"`{question.answer}`", len(question.outputs) > 1
     if many and not (isinstance(value, list) and len(value) == len(expected)):
         came = with_article(type_of(value))
-        came = counted(len(value), "result") if isinstance(value, list) else came
+        came = number_of(len(value), "result") if isinstance(value, list) else came
         return "type", f"{call} returned {came}, expected {returns(question)}."
     rows = zip(outputs_of(question, value), outputs_of(question, expected))
     flags_booleans = all(part.name != "boolean" for part in question.parts)
@@ -146,7 +146,7 @@ def explain_output(
         if got.ndim != right.ndim or not all(0 < n <= MAX_FREE_SIZE for n in got.shape):
             return "shape", (
                 f"{name} has shape {got.shape}, expected "
-                f"{counted(right.ndim, 'axis', 'axes')} "
+                f"{number_of(right.ndim, 'axis', 'axes')} "
                 f"{axes_of(output, right.ndim)} of 1 to {MAX_FREE_SIZE} each."
             )
         if np.isfinite(got).all() and np.abs(got).max(initial=0) > MAX_FREE_NUMBER:

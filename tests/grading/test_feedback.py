@@ -522,3 +522,21 @@ def test_progress_says_how_to_begin_to_go_on_and_what_comes_after():
     assert "its check says what is missing" in progress_text("06", rows)
     rows = [("06.1", "Attention", 4, 4)]
     assert "Next: chapter 07." in progress_text("06", rows)
+
+
+def test_too_few_results_are_counted():
+    hint = grade_answer("10.8", lambda: ("Ada", 0.2)).hint
+    assert hint == "`measured` returned 2 results, expected (name, number, reason)."
+
+
+def test_a_number_made_of_an_experiments_own_is_told_so():
+    number = find_question("19.5").reference()[1]
+    for changed, words in (
+        (-number, "wrong sign"),
+        (1 / number, "upside down"),
+        (number - 1, "off by one"),
+        (number / 5, "whole factor"),
+        (round(number, 1), "digits cut off"),
+        (2 * number + 0.3, "another number"),
+    ):
+        assert words in grade_answer("19.5", lambda x=changed: ("Ada", x, "b")).hint

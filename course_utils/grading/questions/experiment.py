@@ -70,17 +70,22 @@ def experiment(
         return near and not is_near(value[1], due(value), tolerance)
 
     def is_shortened(args: Args, value: Any) -> bool:
-        return any(float(value[1]) == shorten(due(value)) for shorten in SHORTER)
+        number = float(value[1])
+        if number.is_integer() and abs(number - due(value)) > 0.03 * abs(due(value)):
+            return False  # a guess, rather
+        return any(number == shorten(due(value)) for shorten in SHORTER)
 
     def is_count(args: Args, value: Any) -> bool:
         number = float(value[1])
         return number > 1 and number.is_integer() and 0 < due(value) < 1
 
-    def is_made_by(changes: Sequence[Change]) -> Callable[[Args, Any], bool]:
+    def is_made_by(name: str, changes: Sequence[Change]) -> Callable[[Args, Any], bool]:
         """Whether a number is what one of the changes makes of the right one."""
 
         def sign(args: Args, value: Any) -> bool:
-            near = [due(value) * (1 + share) for share in (-0.002, 0.002)]
+            percents = name == "percent" and abs(due(value)) < 1  # often rounded
+            slack = tolerance if percents else 0.002 * abs(due(value))
+            near = [due(value) - slack, due(value) + slack]
             ends = [sorted(map(change, near)) for change in changes if due(value)]
             return any(a <= float(value[1]) <= b for a, b in ends)
 
@@ -139,13 +144,13 @@ def experiment(
             name,
             f"compared with the number of your run, {words.partition(':')[0]}: return "
             "it as the function gave it",
-            is_made_by(changes),
+            is_made_by(name, changes),
             changes,
         )
     add(
         "count",
         "this is a whole number, and that of your run lies between 0 and 1: return it "
-        "as the function gave it, no count",
+        "as the function gave it, no count and no per cent",
         is_count,
         [lambda number: float(round(200 * number))],
     )

@@ -151,7 +151,7 @@ QUESTION = Question(
             "negative_weight",
             "a weight is negative: a term may count for little, or for nothing",
             changed(weights=[1.0, 1.0, -0.1, -0.1, -0.1]),
-            lambda args, value: same_sizes(value) and (np.asarray(value[2]) < 0).any(),
+            lambda args, value: same_sizes(value) and min(value[2]) < 0,
         ),
         Mistake(
             "one_label",
