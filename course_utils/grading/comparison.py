@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import operator
+from collections.abc import Callable
+from functools import partial
 from itertools import permutations
 from typing import Any
 
@@ -110,6 +114,46 @@ def relation(got: np.ndarray, right: np.ndarray) -> str:
     return ""
 
 
+def multiples(*factors: float) -> tuple[Callable[[float], float], ...]:
+    """Functions that multiply and divide a number by each factor."""
+    both = [x for factor in factors for x in (factor, 1 / factor)]
+    return tuple(partial(operator.mul, x) for x in both)
+
+
+RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
+    "negative": ("it has the wrong sign", (lambda b: -b,)),
+    "factor_two": ("it is off by a factor of two", multiples(2)),
+    "complement": (
+        "yours and the right one add up to one: you counted the others",
+        (lambda b: 1 - b,),
+    ),
+    "upside_down": (
+        "it is upside down: one divided by the right one",
+        (lambda b: 1 / b,),
+    ),
+    "squared": (
+        "a root or a square is wrong: one of the two is the other's square",
+        (lambda b: b**2, lambda b: abs(b) ** 0.5),
+    ),
+    "off_by_one": (
+        "it is off by one: what is counted twice, or not at all?",
+        (lambda b: b + 1, lambda b: b - 1),
+    ),
+    "percent": (
+        "it is a hundred times too large or too small, as in per cent",
+        multiples(100),
+    ),
+    "other_logarithm": (
+        "a logarithm has another base: it is off by the factor log 2",
+        multiples(math.log(2)),
+    ),
+    "whole_factor": (
+        "it is off by a whole factor",
+        multiples(*range(3, 11)),
+    ),
+}
+
+
 def slip(got: Any, right: Any) -> str:
     """Name a simple relation of two numbers, without saying which is right."""
     numbers = (int, float)
@@ -118,21 +162,10 @@ def slip(got: Any, right: Any) -> str:
     if isinstance(right, bool) or not np.isfinite(float(got)):
         return ""
     a, b = float(got), float(right)
-    relations = (
-        (-b, "it has the wrong sign"),
-        (2 * b, "it is off by a factor of two"),
-        (b / 2, "it is off by a factor of two"),
-        (1 - b, "yours and the right one add up to one: you counted the others"),
-        (1 / b if b else a + 1, "it is upside down: one divided by the right one"),
-        (b**2, "a root or a square is wrong: one of the two is the other's square"),
-        (abs(b) ** 0.5, "a root or a square is wrong: one is the other's square"),
-        (b + 1, "it is off by one: what is counted twice, or not at all?"),
-        (b - 1, "it is off by one: what is counted twice, or not at all?"),
-    )
     if a == b or b in (0, 1):
         return ""
-    for value, words in relations:
-        if np.isclose(a, value, 1e-3, 1e-9):
+    for words, related in RELATIONS.values():
+        if any(np.isclose(a, f(b), 1e-3, 1e-9) for f in related):
             return words
     if abs(a - b) < 0.03 * abs(b):
         return "it is near: give more digits, or compute with fractions"

@@ -9,6 +9,7 @@ would be right in it.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ from course_utils.grading.answer_runner import Record
 from course_utils.grading.comparison import same
 from course_utils.grading.questions.model import Args, Case, Question
 
-Simple = tuple[str, Args]  # what was done to the arguments, and what they are then
+Simple = tuple[str, list[Args]]  # what was done to the arguments, what they are then
+ONE_ROW = "there is one row in the batch, whichever"
 Ask = Callable[[Question, Any, Case], Record]
 
 
@@ -26,15 +28,16 @@ def with_one(args: Args, i: int, value: Any) -> Args:
     return (*args[:i], value, *args[i + 1 :])
 
 
-def one_row(args: Args) -> Args | None:
-    """The arguments with a batch of one, if they have a batch axis in common."""
+def single_rows(args: Args) -> list[Args]:
+    """The rows of a batch, each alone, if the arguments have a batch axis in common."""
     sizes = [x.shape[0] for x in args if isinstance(x, np.ndarray) and x.ndim > 1]
-    if not sizes or sizes[0] < 2:
-        return None
-    return tuple(
-        x[:1] if isinstance(x, np.ndarray) and x.ndim and x.shape[0] == sizes[0] else x
-        for x in args
-    )
+    batch = sizes[0] if sizes and sizes[0] > 1 else 0
+
+    def row(i: int, x: Any) -> Any:
+        has_batch = isinstance(x, np.ndarray) and x.ndim and x.shape[0] == batch
+        return x[i : i + 1] if has_batch else x
+
+    return [tuple(row(i, x) for x in args) for i in range(batch)]
 
 
 def simpler(question: Question, args: Args) -> Iterator[Simple]:
@@ -43,20 +46,21 @@ def simpler(question: Question, args: Args) -> Iterator[Simple]:
         called = f"`{name}`"
         number: float
         if isinstance(x, np.ndarray) and x.dtype == bool and not x.all():
-            yield f"{called} is True everywhere", with_one(args, i, np.ones_like(x))
+            yield f"{called} is True everywhere", [with_one(args, i, np.ones_like(x))]
         elif isinstance(x, np.ndarray) and x.dtype.kind == "f" and x.ndim == 1:
             for number in (1, 0):
                 level = np.full_like(x, number)
-                yield f"{called} is all {number}", with_one(args, i, level)
+                yield f"{called} is all {number}", [with_one(args, i, level)]
         elif isinstance(x, float):
             for number in (1.0, 0.0):
-                yield f"{called} is {number:g}", with_one(args, i, number)
+                yield f"{called} is {number:g}", [with_one(args, i, number)]
         elif name == "n_heads" and x > 1:
-            yield f"{called} is 1", with_one(args, i, 1)
-    row = one_row(args)
+            yield f"{called} is 1", [with_one(args, i, 1)]
+    rows = single_rows(args)
     has_batch = any("batch" in (x.axes or "") for x in question.outputs)
-    if row is not None and (has_batch or question.outputs[0].axes is None):
-        yield "there is one row in the batch", row
+    shared = [x for x in args if np.shape(x)[:1] == (len(rows),)]
+    if rows and (has_batch or (question.outputs[0].axes is None and len(shared) > 1)):
+        yield ONE_ROW, rows
 
 
 def says_something(value: Any) -> bool:
@@ -70,7 +74,7 @@ def says_something(value: Any) -> bool:
         )
     if isinstance(value, np.ndarray) and value.size == 1:
         value = value.item()
-    return isinstance(value, float) and value not in (0.0, 1.0)
+    return isinstance(value, float) and isfinite(value) and value not in (0.0, 1.0)
 
 
 def says_as_much(value: Any, usual: Any) -> bool:
@@ -91,19 +95,22 @@ def right_when(
     found = []
     for number in wrong[:1]:
         usual = ask(question, question.reference, cases[number])
-        for words, args in simpler(question, cases[number].args):
-            if words in question.no_contrast:
-                continue
-            case = Case(args, cases[number].part)
-            expected = ask(question, question.reference, case)
-            if expected.failure or not says_as_much(expected.value, usual.value):
-                continue
-            made = ask(question, answer, case)
-            if not made.failure and same(
-                made.value, expected.value, question.tolerance
+        for words, all_args in simpler(question, cases[number].args):
+            simple = [Case(args, cases[number].part) for args in all_args]
+            if words not in question.no_contrast and all(
+                is_right(question, answer, case, usual.value, ask) for case in simple
             ):
                 found.append(words)
     return found
+
+
+def is_right(question: Question, answer: Any, case: Case, usual: Any, ask: Ask) -> bool:
+    """Whether an answer is right in a simple case, and that is no accident."""
+    expected = ask(question, question.reference, case)
+    if expected.failure or not says_as_much(expected.value, usual):
+        return False
+    made = ask(question, answer, case)
+    return not made.failure and same(made.value, expected.value, question.tolerance)
 
 
 def sentence(conditions: list[str]) -> str:
@@ -111,8 +118,8 @@ def sentence(conditions: list[str]) -> str:
     if not conditions or len(conditions) > 3:
         return ""
     name = conditions[0].partition(" is ")[0]
-    look = f"look at how {name} comes in" if name[:1] == "`" else "rows get mixed up"
-    return f"It is right when {conditions[0]}: {look}."
+    look = f"how {name} comes in" if name[:1] == "`" else "what joins the rows"
+    return f"It is right when {conditions[0]}: look at {look}."
 
 
 def modes(question: Question, cases: list[Case], wrong: set[int]) -> str:

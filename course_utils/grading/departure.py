@@ -7,7 +7,7 @@ between these and the output the answer went wrong. What is said holds in every 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,6 +49,9 @@ def telling(value: np.ndarray) -> bool:
     if value.size == 1:
         return bool((value != value.round()).all()) and bool(np.isfinite(value).all())
     return value.size > 1 and bool((value != value.flat[0]).any())
+
+
+JOINS = ("stack", "cat", "concat", "vstack", "hstack", "column_stack")
 
 
 class Path:
@@ -107,6 +110,15 @@ class Path:
         of_numbers = step.floating and step.value.size > 1
         return of_numbers and self.given[i] and self.find(self.theirs, step.value) < 0
 
+    def was_right_before(self, i: int) -> bool:
+        """Whether the same piece of a line was right in an earlier round of a loop."""
+        earlier = [j for j in range(i) if self.place(j) == self.place(i)]
+        return any(self.right[j][0] >= 0 for j in earlier)
+
+    def place(self, i: int) -> tuple[int, str]:
+        """The piece of a line that makes a step."""
+        return self.mine[i].line, self.mine[i].part
+
     def ancestors(self, i: int) -> set[int]:
         """All quantities of the solution that one of them is made of."""
         found, todo = set(), [i]
@@ -117,10 +129,14 @@ class Path:
                     todo.append(parent)
         return found
 
+    def passed(self) -> set[int]:
+        """The solution's quantities that are there already, or behind one that is."""
+        there = {i for i, _ in self.right if i >= 0}
+        return there.union(*(self.ancestors(i) for i in there))
+
     def nearest(self, steps: Sequence[int], output: int) -> int:
         """Of some right steps the one from which the missing quantity is made."""
-        there = {i for i, _ in self.right if i >= 0}
-        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        passed = self.passed()
         wanted = self.ancestors(output) | {output} if output >= 0 else set()
         for i in sorted(wanted - passed):
             made_of = self.theirs[i].parents
@@ -129,20 +145,18 @@ class Path:
                 return found[-1]
         return steps[-1]
 
-    def missing(self, output: int, name: str, first: int) -> str:
+    def missing(self, output: int, first: int) -> str:
         """The solution's quantity that the first wrong step should have been.
 
         It has a name, is made of what is there already and has that step's sizes.
         """
-        there = {i for i, _ in self.right if i >= 0}
-        passed = set().union(*(self.ancestors(i) for i in there)) | there
+        passed = self.passed()
         sizes = sorted(self.mine[first].value.squeeze().shape)
-        for i in sorted(self.ancestors(output) | {output}) if output >= 0 else ():
+        for i in sorted(self.ancestors(output)) if output >= 0 else ():
             step = self.theirs[i]
-            called = name if i == output else step.name
-            if i not in passed and telling(step.value) and len(called) > 2:
+            if i not in passed and telling(step.value) and len(step.name) > 2:
                 fits = sorted(step.value.squeeze().shape) == sizes
-                return called if fits else ""
+                return step.name if fits else ""
         return ""
 
 
@@ -153,8 +167,12 @@ def located(
     got: Any,
     expected: Any,
     name: str,
+    known: Collection[str] = (),
 ) -> str:
-    """Say where one wrong output of one case leaves the path, or nothing."""
+    """Say where one wrong output of one case leaves the path, or nothing.
+
+    `known` are the names of the question; others of the solution are never said.
+    """
     path = Path(mine, theirs, arguments)
     root, output = path.find(mine, got), path.find(theirs, expected)
     if root < 0:
@@ -162,7 +180,7 @@ def located(
     there, how = path.right[root]
     if there >= 0 and there != output and how == "equal":
         what = theirs[there].name
-        is_what = f"the right `{what}`" if len(what) > 2 else "a right quantity"
+        is_what = f"the right `{what}`" if what in known else "a right quantity"
         return (
             f"`{name}` is {is_what} ({line(mine[root])}), but not yet the last one: a "
             "step is missing after it."
@@ -181,8 +199,13 @@ def located(
         same_line = mine[after].line == last.line
         where = "in the same line" if same_line else line(mine[after])
         return f"the right `{name}` is there ({line(last)}), but then changed: {where}."
-    missing = path.missing(output, name, first)
-    never = f"; `{missing}` never appears" if missing else ""
+    if path.was_right_before(first):
+        return (
+            f"{line(mine[first])}, is right when it runs first, not every later time: "
+            "look at what changes in between."
+        )
+    missing = path.missing(output, first)
+    never = f"; the right `{missing}` never appears" * (missing in known)
     spoken = [i for i in right if mine[i].function not in SILENT]
     before = [i for i in spoken if i in mine[first].parents]
     there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
@@ -192,16 +215,23 @@ def located(
     if before:
         place = path.nearest(before, output)
         last, counterpart = mine[place], path.right[place]
-        start = matched(last, theirs[counterpart[0]].name, name)
+        start = matched(last, theirs[counterpart[0]].name, known)
         if counterpart[1] == "turned":
             start += ", but for the order of its axes"
         if last.line == mine[first].line:
             next_step = f"the {word(mine[first])} after it"
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
+        if mine[first].function in JOINS:
+            there_on = (
+                f"look at what {line(mine[first])}, puts together: which, and when"
+            )
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):
-        return f"{there_on}: what it is made of before is right{never}."
+        same_place = [path.place(i) == path.place(first) for i in range(len(mine))]
+        if sum(same_place) > 1:
+            there_on += ", and at what changes from one run of it to the next"
+        return f"{there_on}: the tensors that go into it are right{never}."
     return ""
 
 
@@ -221,16 +251,14 @@ def word(step: Step) -> str:
     return WORDS.get(step.function, f"`{step.function}`")
 
 
-def matched(step: Step, theirs: str, output: str) -> str:
+def matched(step: Step, theirs: str, known: Collection[str]) -> str:
     """Say that one of the learner's quantities is the solution's too."""
     if is_piece(step):
         what = f"`{step.part}` (in line {step.line})"
     else:
         what = f"`{step.name}`" if step.name else f"the {word(step)}"
         what += f" ({line(step)})"
-    if theirs in (step.name, output) and theirs:
+    if theirs and theirs == step.name:
         return f"{what} is right"
-    known = (
-        f"the solution's `{theirs}`" if len(theirs) > 2 else "still as in the solution"
-    )
-    return f"{what} is {known}"
+    is_what = f"the right `{theirs}`" if theirs in known else "still as in the solution"
+    return f"{what} is {is_what}"

@@ -60,8 +60,8 @@ def refuse_input(*_: Any) -> str:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise TimeUpError in this thread when the time is up, and again if need be.
 
-    Processor time counts, so that a busy machine costs nobody a point; thrice that of
-    the clock is the end in any case.
+    Processor time counts, so that a busy machine costs nobody a point; six times that
+    of the clock is the end in any case.
     """
     thread = ctypes.c_ulong(threading.get_ident())
     raise_in = ctypes.pythonapi.PyThreadState_SetAsyncExc
@@ -71,7 +71,7 @@ def time_limit(seconds: float) -> Iterator[None]:
     def is_up() -> bool:
         passed = time.monotonic() - clock
         worked = time.process_time() - processor
-        return passed > 3 * seconds or min(passed, worked) > seconds
+        return passed > 6 * seconds or min(passed, worked) > seconds
 
     def watch() -> None:
         pause = 0.1

@@ -9,13 +9,17 @@ from it. A mutant is described by what it does, not by what would be right.
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import inspect
+import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Any
+
+import torch
 
 from course_utils.grading.questions.model import Question
 from course_utils.grading.slips import (
@@ -28,6 +32,7 @@ from course_utils.grading.slips import (
 )
 
 Change = tuple[ast.AST, str]  # what stands there, and how to say it
+LIBRARIES = (builtins, math, torch, torch.Tensor, torch.nn.functional)
 
 
 def expression(text: str) -> ast.expr:
@@ -84,7 +89,8 @@ def call(node: ast.Call) -> Iterator[Change]:
         else getattr(function, "value", None)
     )
     if isinstance(inner, ast.expr) and not isinstance(inner, ast.Starred):
-        yield inner, f"a step is left out (`{name}`)"
+        of_library = any(hasattr(place, name) for place in LIBRARIES)
+        yield inner, "a step is left out" + f" (`{name}`)" * of_library
     plain = [
         arg for arg in node.args if not isinstance(arg, ast.Starred | ast.Constant)
     ]
@@ -142,8 +148,13 @@ def conditional(node: ast.IfExp) -> Iterator[Change]:
     yield node.orelse, "two cases are treated alike"
 
 
-def changes(node: ast.AST, names: list[str]) -> Iterator[Change]:
-    """The slips that can be made at one place of a program."""
+def changes(
+    node: ast.AST, names: list[str], known: Collection[str] = ()
+) -> Iterator[Change]:
+    """The slips that can be made at one place of a program.
+
+    Only `known` names are said: others of the solution mean nothing to a learner.
+    """
     if isinstance(node, ast.BinOp):
         yield from binary(node)
     elif isinstance(node, ast.Call):
@@ -171,8 +182,11 @@ def changes(node: ast.AST, names: list[str]) -> Iterator[Change]:
     elif isinstance(node, ast.Name) and node.id in names:
         for other in names:
             if other != node.id:
-                words = f"`{other}` stands where something else belongs"
-                yield ast.Name(other, ast.Load()), words
+                what = f"`{other}`" if other in known else "one quantity"
+                yield (
+                    ast.Name(other, ast.Load()),
+                    f"{what} stands where another belongs",
+                )
     elif isinstance(node, ast.Return) and node.value:
         many = isinstance(node.value, ast.Tuple)
         parts = node.value.elts if many else [node.value]  # type: ignore[attr-defined]
@@ -277,7 +291,7 @@ def made_from(question: Question) -> Iterator[tuple[str, Callable[..., Any]]]:
     for i, statement in enumerate(statements):
         if any(isinstance(node, ast.While) for node in ast.walk(statement)):
             continue  # it might never end
-        for words, whole in changed_statements(statement):
+        for words, whole in changed_statements(statement, question.arguments):
             body = [*statements[:i], whole, *statements[i + 1 :]]
             answer = built(body, space)
             if answer:
@@ -286,7 +300,7 @@ def made_from(question: Question) -> Iterator[tuple[str, Callable[..., Any]]]:
                     pairs.append((i, words, body))
     for i, words, body in pairs:
         for j in range(i, len(body)):
-            for others, whole in changed_statements(body[j]):
+            for others, whole in changed_statements(body[j], question.arguments):
                 if others.startswith(COMMON):
                     answer = built([*body[:j], whole, *body[j + 1 :]], space)
                     if answer:
@@ -298,13 +312,15 @@ def both(words: str, others: str) -> str:
     return f"{words} twice" if words == others else f"{words} and {others}"
 
 
-def changed_statements(statement: ast.stmt) -> Iterator[tuple[str, ast.stmt]]:
+def changed_statements(
+    statement: ast.stmt, known: Collection[str]
+) -> Iterator[tuple[str, ast.stmt]]:
     """A statement with one slip in it, for each slip there is."""
     names, skipped = local_names(statement), not_code(statement)
     for node in ast.walk(statement):
         if id(node) in skipped:
             continue
-        for new, words in changes(node, names):
+        for new, words in changes(node, names, known):
             memo: dict[int, Any] = {}
             whole = copy.deepcopy(statement, memo)
             whole = Replace(memo[id(node)], copy.deepcopy(new)).visit(whole)

@@ -48,6 +48,16 @@ def type_of(value: Any) -> str:
     return "None" if value is None else type(value).__name__
 
 
+def with_article(name: str) -> str:
+    """Write "a list", "an int", but "None"."""
+    return name if name == "None" else f"a{'n' * (name[0] in 'aeiou')} {name}"
+
+
+def number_of(number: int, one: str, many: str = "") -> str:
+    """Write "1 axis", "2 axes"."""
+    return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
 def explain_failure(failure: Failure, question: Question) -> str:
     """Say why there is no value to judge."""
     call = f"`{question.answer}`"
@@ -64,8 +74,8 @@ def explain_failure(failure: Failure, question: Question) -> str:
         )
     if failure.kind == "type":
         return (
-            f"{call} returned a {failure.type}, expected {returns(question)}; "
-            "return PyTorch tensors and plain numbers."
+            f"{call} returned {with_article(failure.type)}, expected "
+            f"{returns(question)}; return PyTorch tensors and plain numbers."
         )
     if failure.kind == "exception":
         where = f" at `{failure.line}`" if failure.line else ""
@@ -101,9 +111,9 @@ def explain_form(
     """
     call, many = f"`{question.answer}`", len(question.outputs) > 1
     if many and not (isinstance(value, list) and len(value) == len(expected)):
-        came = type_of(value)
-        came += f" of {len(value)}" if isinstance(value, list) else ""
-        return "type", f"{call} returned a {came}, expected {returns(question)}."
+        came = with_article(type_of(value))
+        came = number_of(len(value), "result") if isinstance(value, list) else came
+        return "type", f"{call} returned {came}, expected {returns(question)}."
     rows = zip(outputs_of(question, value), outputs_of(question, expected))
     flags_booleans = all(part.name != "boolean" for part in question.parts)
     for i, (output, (got, right)) in enumerate(zip(question.outputs, rows)):
@@ -123,16 +133,20 @@ def explain_output(
         number = isinstance(right, int | float) and not isinstance(right, bool)
         fits = isinstance(got, np.ndarray | int | float) and np.ndim(got) == 0
         if number and (not fits or isinstance(got, bool)):
-            return "type", f"{name} is a {type_of(got)}, expected a number."
+            return "type", f"{name} is {with_article(type_of(got))}, expected a number."
         if not number and type(got) is not type(right):
-            expected = type_of(right)
-            return "type", f"{name} is a {type_of(got)}, expected a {expected}."
+            came, expected = (with_article(type_of(x)) for x in (got, right))
+            return "type", f"{name} is {came}, expected {expected}."
     elif not isinstance(got, np.ndarray):
-        return "type", f"{name} is a {type_of(got)}, expected a torch.Tensor."
+        return (
+            "type",
+            f"{name} is {with_article(type_of(got))}, expected a torch.Tensor.",
+        )
     elif output.free:
         if got.ndim != right.ndim or not all(0 < n <= MAX_FREE_SIZE for n in got.shape):
             return "shape", (
-                f"{name} has shape {got.shape}, expected {right.ndim} axes "
+                f"{name} has shape {got.shape}, expected "
+                f"{number_of(right.ndim, 'axis', 'axes')} "
                 f"{axes_of(output, right.ndim)} of 1 to {MAX_FREE_SIZE} each."
             )
         if np.isfinite(got).all() and np.abs(got).max(initial=0) > MAX_FREE_NUMBER:
@@ -231,10 +245,9 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
         near = slip(mine[0].got, mine[0].right)
         if near:
             return "slip", f"`{output.name}` is not right: {near}."
-        return "values", (
-            f"`{output.name}` is not the right {word}. Begin again from here: "
-            f"{question.next_step}"
-        )
+        some_are_right = len({x.output for x in wrong}) < len(question.outputs)
+        begin = f" Begin again from here: {question.next_step}" * (not some_are_right)
+        return "values", f"`{output.name}` is not the right {word}.{begin}"
     numbers = all(
         isinstance(x, np.ndarray | int | float) and not isinstance(x, bool)
         for x in (mine[0].got, mine[0].right)

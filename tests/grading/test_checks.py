@@ -22,9 +22,9 @@ from course_utils.grading.checks import (
     progress,
     progress_html,
 )
+from course_utils.grading.diagnosis import judge
 from course_utils.grading.questions import chapter_questions
 from course_utils.grading.questions.model import Mistake, Output, Part, Question
-from course_utils.grading.scoring import judge
 from course_utils.models.attention import attention as library_attention
 
 
@@ -107,7 +107,7 @@ GENERIC = [
     (torch.ones(3), "not_callable", 0, "got a Tensor, expected the function"),
     (raising, "exception", 0, r"raised RuntimeError: .*19.* at `return queries @ keys"),
     (one_result, "type", 0, r"returned a torch.Tensor, expected \(context, weights\)"),
-    (lambda q, k, v: None, "type", 0, "returned a None"),
+    (lambda q, k, v: None, "type", 0, "returned None"),
     (a_row_too_few, "shape", 1, r"`context` has shape .* expected .*= \(query, d_v\)"),
     (not_a_number, "not_finite", 1, "`context` holds NaN or infinity"),
     (mutating, "mutated", 0, "changes its argument `queries` in place"),
@@ -303,7 +303,7 @@ def test_a_choice_with_its_reason_earns_by_part_and_need_not_be_a_function():
     assert judged(("b", 3)).hint == "right choice, wrong reason"
     assert judged(("a", 2)).points == 1
     assert judged((..., ...)).misconception == "unanswered"
-    assert "`choice` is a int, expected a str" in judged((1, 2)).hint
+    assert "`choice` is an int, expected a str" in judged((1, 2)).hint
     assert "`reason` is a bool, expected a number" in judged(("b", True)).hint
 
 

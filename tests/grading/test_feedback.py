@@ -15,10 +15,11 @@ from course_utils.grading import checks, guard
 from course_utils.grading.answer_runner import Failure
 from course_utils.grading.checks import check, grade_answer, progress_text
 from course_utils.grading.comparison import fitted, relation
+from course_utils.grading.diagnosis import judge
 from course_utils.grading.mutants import mutants
 from course_utils.grading.program import MAX_BYTES, MAX_STEPS, Program
 from course_utils.grading.questions import EXERCISES, chapter_questions, find_question
-from course_utils.grading.scoring import ask, expectations, judge
+from course_utils.grading.scoring import ask, expectations
 from course_utils.grading.sentences import explain_failure
 
 
@@ -102,7 +103,7 @@ LOCATED = [
         "06.1",
         scale_of_two_sizes,
         r"`s` \(line \d+, `s = queries @ keys.mT`\) is still as in the solution; "
-        r"`scores` never appears: "
+        r"the right `scores` never appears: "
         r"look from line \d+, `s = s / \(keys",
     ),
     ("06.1", tanh_of_the_values, "the right `context` is there .* but then changed"),
@@ -260,9 +261,27 @@ def test_a_number_at_which_all_weights_are_equal_is_no_contrast():
     assert "right when" not in grade_answer("05.2", answer).hint
 
 
-def second_power(weights, tokens):
-    marked = (tokens[:, None] == torch.cat([tokens[:1] - 1, tokens[:-1]])).tril()
-    return (weights**2 * marked).sum(-1)[marked.any(-1)].mean()
+def test_where_the_solution_is_not_a_number_nothing_is_right(capfd):
+    def answer(n, loss, floor, larger):
+        slope, start = np.polyfit(np.log(n), np.log(loss - floor) + 0.1 * n, 1)
+        return -slope, floor + np.exp(start + slope * np.log(larger))
+
+    assert "right when" not in grade_answer("19.4", answer).hint
+    assert capfd.readouterr().out == ""  # NumPy's library complains of NaN by itself
+
+
+def test_a_batch_is_taken_apart_into_all_its_rows():
+    """The first row alone has no padding, and is right by that."""
+
+    def answer(logits, tokens, n_source):
+        wanted = tokens[:, n_source + 1 :].clone()
+        wanted[wanted == 0] = 3
+        losses = torch.nn.functional.cross_entropy(
+            logits[:, n_source:-1].mT, wanted, reduction="none"
+        )
+        return losses.mean() + 0.1 * (tokens == 0).sum()
+
+    assert "one row" not in grade_answer("13.2", answer).hint
 
 
 def rectified(x, w, order, alpha):
@@ -284,7 +303,7 @@ def squared_decay(decay, added, first, starts):
 
 @pytest.mark.parametrize(
     ("identifier", "answer"),
-    [("17.2", second_power), ("11.3", rectified), ("15.5", squared_decay)],
+    [("11.3", rectified), ("15.5", squared_decay)],
 )
 def test_a_question_can_name_simple_cases_that_say_nothing(identifier, answer):
     """The same answer, with and without what the question leaves out."""
@@ -503,3 +522,21 @@ def test_progress_says_how_to_begin_to_go_on_and_what_comes_after():
     assert "its check says what is missing" in progress_text("06", rows)
     rows = [("06.1", "Attention", 4, 4)]
     assert "Next: chapter 07." in progress_text("06", rows)
+
+
+def test_too_few_results_are_counted():
+    hint = grade_answer("10.8", lambda: ("Ada", 0.2)).hint
+    assert hint == "`measured` returned 2 results, expected (name, number, reason)."
+
+
+def test_a_number_made_of_an_experiments_own_is_told_so():
+    number = find_question("19.5").reference()[1]
+    for changed, words in (
+        (-number, "wrong sign"),
+        (1 / number, "upside down"),
+        (number - 1, "off by one"),
+        (number / 5, "whole factor"),
+        (round(number, 1), "digits cut off"),
+        (2 * number + 0.3, "another number"),
+    ):
+        assert words in grade_answer("19.5", lambda x=changed: ("Ada", x, "b")).hint

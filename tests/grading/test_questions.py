@@ -16,8 +16,9 @@ import pytest
 
 from course_utils.grading.answer_runner import Record
 from course_utils.grading.checks import PUBLIC_SEED, grade_answer, variant
+from course_utils.grading.diagnosis import find_sign, judge
 from course_utils.grading.questions import EXERCISES, find_question, load_files
-from course_utils.grading.scoring import expectations, find_sign, judge, part_is_right
+from course_utils.grading.scoring import expectations, part_is_right
 from tools.notebooks.io import read
 
 ROOT = Path(__file__).parents[2]

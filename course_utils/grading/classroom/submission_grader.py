@@ -14,11 +14,12 @@ from course_utils.grading.classroom.programs import (
     what_is_hidden,
 )
 from course_utils.grading.classroom.submissions import Notebook
+from course_utils.grading.diagnosis import judge
 from course_utils.grading.questions.model import Case, Question
 from course_utils.grading.sandbox.replayer import DOES_NOT_END, Replayer
 from course_utils.grading.sandbox.sandbox import Allowance, Isolation, Limits, converse
 from course_utils.grading.sandbox.wire_format import decode_record, encode, plain_text
-from course_utils.grading.scoring import Result, judge
+from course_utils.grading.scoring import Result
 
 MAX_RESTARTS = 4
 MAX_FLAGS = 20  # of cells that fail

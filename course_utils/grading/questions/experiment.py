@@ -8,14 +8,22 @@ that neighbours have other numbers.
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 from typing import Any
 
+from course_utils.grading.comparison import RELATIONS
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 PLACEHOLDERS = {"", "your name", "..."}
 Setting = dict[str, Any]
 Rows = Sequence[tuple[Setting, float]]
+Change = Callable[[float], float]
+SHORTER: list[Change] = [  # digits rounded away, or cut off
+    *(lambda number, n=n: float(round(number, n)) for n in range(4)),  # type: ignore[misc]
+    *(lambda number, n=n: math.trunc(number * 10**n) / 10**n for n in range(4)),  # type: ignore[misc]
+]
 
 
 def index_of(name: str, count: int) -> int:
@@ -61,26 +69,91 @@ def experiment(
         near = any(is_near(value[1], number, tolerance) for _, number in rows)
         return near and not is_near(value[1], due(value), tolerance)
 
-    def rounded(args: Args, value: Any) -> bool:
-        kept = [round(due(value), digits) for digits in range(4)]
-        return float(value[1]) in kept and not number_is_right(args, value)
+    def is_shortened(args: Args, value: Any) -> bool:
+        number = float(value[1])
+        if number.is_integer() and abs(number - due(value)) > 0.03 * abs(due(value)):
+            return False  # a guess, rather
+        return any(number == shorten(due(value)) for shorten in SHORTER)
+
+    def is_count(args: Args, value: Any) -> bool:
+        number = float(value[1])
+        return number > 1 and number.is_integer() and 0 < due(value) < 1
+
+    def is_made_by(name: str, changes: Sequence[Change]) -> Callable[[Args, Any], bool]:
+        """Whether a number is what one of the changes makes of the right one."""
+
+        def sign(args: Args, value: Any) -> bool:
+            percents = name == "percent" and abs(due(value)) < 1  # often rounded
+            slack = tolerance if percents else 0.002 * abs(due(value))
+            near = [due(value) - slack, due(value) + slack]
+            ends = [sorted(map(change, near)) for change in changes if due(value)]
+            return any(a <= float(value[1]) <= b for a, b in ends)
+
+        return sign
+
+    names = {index_of(f"{i}", len(rows)): f"{i}" for i in range(300)}
+    names |= {index_of("Ada", len(rows)): "Ada"}
+    own = rows[index_of("Ada", len(rows))][1]
 
     def answer(number: float, letter: str = reason) -> Callable[[], Any]:
         return lambda: ("Ada", number, letter)
 
-    own = rows[index_of("Ada", len(rows))][1]
-    other = next(x for _, x in rows if not is_near(x, own, 2 * tolerance))
-    too_short = [
+    known = [
         Mistake(
-            "rounded",
-            "this is your run's number with some digits cut off: return it as the "
-            "function gave it",
-            answer(round(own, digits)),
-            rounded,
+            "no_name",
+            "the first result is to be your name, the one you gave to `variant`: "
+            "it says which number is yours",
+            lambda: ("", own, reason),
+            lambda args, value: value[0].strip().casefold() in PLACEHOLDERS,
         )
-        for digits in range(4)
-        if not any(is_near(round(own, digits), x, tolerance) for _, x in rows)
     ]
+
+    def add(
+        name: str,
+        hint: str,
+        sign: Callable[[Args, Any], bool],
+        changes: Sequence[Change],
+    ) -> None:
+        """Add a mistake in the number, if some name has a number to show it by."""
+
+        def fits(args: Args, value: Any) -> bool:
+            return not number_is_right(args, value) and sign(args, value)
+
+        for change, index in product(changes, sorted(names)):
+            value = (names[index], change(rows[index][1]), reason)
+            if fits((), value) and not any(x.sign and x.sign((), value) for x in known):
+                known.append(Mistake(name, hint, lambda v=value: v, fits))
+                return
+
+    add(
+        "another_variant",
+        "another variant gives this number, yours does not: run it with the setting "
+        "that `variant` gives for the name you return",
+        of_another,
+        [lambda _, x=x: x for _, x in rows],  # type: ignore[misc]
+    )
+    add(
+        "rounded",
+        "this is your run's number with some digits cut off: return it as the function "
+        "gave it",
+        is_shortened,
+        SHORTER,
+    )
+    for name, (words, changes) in RELATIONS.items():
+        add(
+            name,
+            f"compared with the number of your run, {words.partition(':')[0]}: return "
+            "it as the function gave it",
+            is_made_by(name, changes),
+            changes,
+        )
+    add(
+        "count",
+        "this is a whole number, and that of your run lies between 0 and 1: return it "
+        "as the function gave it, no count and no per cent",
+        is_count,
+        [lambda number: float(round(200 * number))],
+    )
     return Question(
         id=id,
         title=title,
@@ -97,36 +170,12 @@ def experiment(
             Part("the reason", 1, lambda rng: [()], accepts=letter_is(reason)),
         ),
         mistakes=(
-            Mistake(
-                "no_name",
-                "the first result is to be your name, the one you gave to `variant`: "
-                "it says which number is yours",
-                lambda: ("", own, reason),
-                lambda args, value: value[0].strip().casefold() in PLACEHOLDERS,
-            ),
-            Mistake(
-                "another_variant",
-                "another variant gives this number, yours does not: run it with the "
-                "setting that `variant` gives for the name you return",
-                answer(other),
-                of_another,
-            ),
-            Mistake(
-                "percent",
-                "the number seems to be in percent: return it as the function gave it",
-                answer(100 * own),
-                lambda args, value: (
-                    is_near(value[1], 100 * due(value), 100 * tolerance)
-                    and abs(due(value)) < 1
-                    and not number_is_right(args, value)
-                ),
-            ),
-            *too_short[:1],
+            *known,
             Mistake(
                 "not_this_run",
                 "the run gives another number: call the function as it is given, with "
                 "`**variant(…)` of your name, and return what it returns",
-                answer(own + 10 * tolerance + 1),
+                answer(own + 7777.77),
                 lambda args, value: not number_is_right(args, value),
             ),
             *(

@@ -118,6 +118,13 @@ QUESTION = Question(
             number_is(2, 3),
         ),
         Mistake(
+            "tf_dampened",
+            "the third number dampens the count by a logarithm: that is a row of the "
+            "table of variants; here tf is the plain count in this document",
+            with_number(2, (1 + math.log(3)) * math.log(4)),
+            number_is(2, (1 + math.log(3)) * math.log(4), math.log(4) ** 2),
+        ),
+        Mistake(
             "only_documents_doubled",
             "the last number doubles N but not n: the copies hold the word too",
             with_number(3, math.log(8)),
@@ -147,6 +154,7 @@ QUESTION = Question(
 LOG4 = math.log(4)
 RIGHT = [lambda: (0.0, 2 * math.log(2), torch.tensor(3 * LOG4), 1.386)]
 WRONG = [
+    ("tf_dampened", lambda: (0, LOG4, (1 + math.log(3)) * LOG4, LOG4)),
     ("before_the_logarithm", lambda: (1, 4, 12, 4)),
     ("upside_down", lambda: (0, math.log(2 / 8), 3 * math.log(2 / 8), 0)),
     ("counts_tokens", lambda: (0, math.log(8 / 4), 1, 1)),

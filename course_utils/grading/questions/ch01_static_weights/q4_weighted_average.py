@@ -79,6 +79,17 @@ def draw_full(rng: np.random.Generator) -> list[Args]:
     return [draw_documents(rng, (n, n, n)), draw_documents(rng, (m, m))]
 
 
+def draw_low(rng: np.random.Generator) -> list[Args]:
+    """And scores that are all low: their exponentials are small, their weights not."""
+    tokens, scores, vectors = draw_documents(rng, (5, 5))
+    return [*draw_full(rng), (tokens, scores - 8, vectors)]
+
+
+def something_added(tokens: Tensor, scores: Tensor) -> Tensor:
+    powers = scores[tokens].exp() * there(tokens)
+    return powers / (powers.sum(-1, keepdim=True) + 1e-6)
+
+
 QUESTION = Question(
     id="01.4",
     title="A weighted average, even of nothing",
@@ -92,7 +103,7 @@ QUESTION = Question(
     next_step="look up the scores, hide the padding, then the softmax over tokens.",
     parts=(
         Part("the weights", 1, draw_full, view=second),
-        Part("the average", 1, draw_full, view=first),
+        Part("the average", 1, draw_low, view=first),
         Part(
             "padding",
             1,
@@ -125,6 +136,13 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "something_added",
+            "a small number is added to the sum of the exponentials: where all scores"
+            " are low, it takes a share of the weight; change the sum only where it "
+            "is zero",
+            lambda t, s, v: average(something_added(t, s), t, v),
+        ),
         Mistake(
             "empty_is_nan",
             "this is the chapter's average: of a document without words it makes NaN, "
@@ -284,6 +302,12 @@ def by_length(tokens, scores, vectors):
 
 RIGHT = [full_marks, mended, low, in_double]
 WRONG = [
+    (
+        "something_added",
+        lambda t, s, v: average(
+            (w := s[t].exp() * (t > 0)) / (w.sum(1, True) + 1e-6), t, v
+        ),
+    ),
     ("empty_is_nan", chapters),
     (
         "empty_is_padding",

@@ -30,10 +30,18 @@ def misled() -> tuple[Tensor, Tensor, Tensor]:
 
 def fits(value: Any) -> bool:
     """One label a document, one weight a term, counts and weights that can be such."""
+    weighed = (np.asarray(value[2]) >= 0).all()
+    return bool(same_sizes(value) and has_counts(value) and weighed)
+
+
+def same_sizes(value: Any) -> bool:
     counts, labels, weights = value
-    sizes = counts.shape == (len(labels), len(weights))
-    whole = np.allclose(counts, np.round(counts)) and (np.asarray(counts) >= 0).all()
-    return bool(sizes and whole and (np.asarray(weights) >= 0).all())
+    return bool(counts.shape == (len(labels), len(weights)))
+
+
+def has_counts(value: Any) -> bool:
+    counts = np.asarray(value[0])
+    return bool(np.allclose(counts, np.round(counts)) and (counts >= 0).all())
 
 
 def idf_of(counts: np.ndarray) -> np.ndarray:
@@ -128,9 +136,22 @@ QUESTION = Question(
         Mistake(
             "do_not_fit",
             "these do not fit together: one label for each document (row), one weight "
-            "for each term (column), counts whole and nothing negative",
+            "for each term (column)",
             changed(weights=[1.0, 1.0, 0.1]),
-            lambda args, value: not fits(value),
+            lambda args, value: not same_sizes(value),
+        ),
+        Mistake(
+            "no_counts",
+            "`counts` says how often a term stands in a document: whole numbers, none "
+            "of them negative",
+            lambda: (misled()[0] / 2, *misled()[1:]),
+            lambda args, value: same_sizes(value) and not has_counts(value),
+        ),
+        Mistake(
+            "negative_weight",
+            "a weight is negative: a term may count for little, or for nothing",
+            changed(weights=[1.0, 1.0, -0.1, -0.1, -0.1]),
+            lambda args, value: same_sizes(value) and min(value[2]) < 0,
         ),
         Mistake(
             "one_label",
@@ -211,7 +232,8 @@ def as_lists():
 RIGHT = [larger, as_lists]
 WRONG = [
     ("do_not_fit", lambda: (torch.eye(3), torch.tensor([0, 1]), torch.ones(3))),
-    ("do_not_fit", lambda: (*misled()[:2], -misled()[2])),
+    ("negative_weight", lambda: (*misled()[:2], -misled()[2])),
+    ("no_counts", lambda: (misled()[0] - 1, *misled()[1:])),
     ("one_label", lambda: (misled()[0], torch.arange(6), misled()[2])),
     ("empty_document", lambda: (torch.ones(4, 3), torch.arange(4) % 2, torch.ones(3))),
     (

@@ -24,6 +24,8 @@ def draw_location(rng: np.random.Generator) -> list[Args]:
     cases = []
     for _ in range(2):
         query, place, d_query = sizes(rng, 3)
+        while place == d_query + 1:  # keys that are turned round would fit
+            query, place, d_query = sizes(rng, 3)
         weight, bias = normal(rng, place, d_query), 2 * normal(rng, place)
         cases.append((normal(rng, query, d_query), weight, bias))
     return cases
@@ -67,6 +69,19 @@ def gives(make: Any) -> Any:
         return fits(args, value) and np.allclose(dot_weights(value), wrong, atol=1e-3)
 
     return sign
+
+
+def with_one(queries: np.ndarray, after: int) -> np.ndarray:
+    return np.pad(queries, ((0, 0), (1 - after, after)), constant_values=1)
+
+
+def is_multiple(args: Args, value: Any) -> bool:
+    """Whether the products are the scores times one number."""
+    queries, weight, bias = (np.asarray(x, np.float64) for x in args)
+    products, due = np.asarray(value[0]) @ np.asarray(value[1]).T, queries @ weight.T
+    due = due + bias
+    factor = (products * due).sum() / (due**2).sum()
+    return bool(factor > 0 and np.allclose(products, factor * due, atol=1e-3))
 
 
 QUESTION = Question(
@@ -135,6 +150,35 @@ QUESTION = Question(
                 value[1].shape[1] > args[1].shape[1]
                 and gives(lambda q, w, b: q @ w.T)(args, value)
             ),
+        ),
+        Mistake(
+            "keys_in_columns",
+            "the keys are turned round: the second result has one row for each place, "
+            "and it is the product that takes its transpose",
+            lambda q, w, b: (as_dot(q, w, b)[0], as_dot(q, w, b)[1].T),
+            lambda args, value: (
+                len(value[1]) == value[0].shape[1] != value[1].shape[1] == len(args[1])
+            ),
+        ),
+        Mistake(
+            "ends_do_not_meet",
+            "the appended numbers do not meet: what stands first in a query is "
+            "multiplied by what stands first in a key",
+            lambda q, w, b: (as_dot(q, w, b)[0], torch.cat([b[:, None], w], 1)),
+            lambda args, value: (
+                gives(lambda q, w, b: with_one(q, 0) @ np.c_[w, b].T)(args, value)
+                or gives(lambda q, w, b: with_one(q, 1) @ np.c_[b, w].T)(args, value)
+            ),
+        ),
+        Mistake(
+            "scaled",
+            "all products are the location scores times one number: a softmax of "
+            "larger scores is sharper, and nothing divides them here",
+            lambda q, w, b: (
+                as_dot(q, w, b)[0] * q.shape[1] ** 0.5,
+                as_dot(q, w, b)[1],
+            ),
+            lambda args, value: fits(args, value) and is_multiple(args, value),
         ),
         Mistake(
             "widths_differ",

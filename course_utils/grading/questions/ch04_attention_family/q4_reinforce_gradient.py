@@ -98,6 +98,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "ratio_not_detached",
+            "the ratio takes part in the gradient, beside the logarithm: there it is "
+            "a plain number, how much likelier each draw is now (`detach`)",
+            weighted(lambda s, old, c: ratio(s, old, c) * (1 + likelihood(s, c).log())),
+        ),
+        Mistake(
             "not_weighted",
             "this is the chapter's estimate, for draws from `scores`: these were drawn "
             "with `old_scores`, so some choices came up too often, others too rarely",

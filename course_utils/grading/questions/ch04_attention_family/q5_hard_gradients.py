@@ -78,6 +78,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "all_predictions",
+            "the predictions for all keys are moved: only the chosen key was looked "
+            "at, and the others have no part in the loss",
+            lambda s, p, y, j, b: (hard_gradients(s, p, y, j, b)[0], 2 * (p - y)),
+        ),
+        Mistake(
             "not_detached",
             "the reward inside the second term still hangs on the predictions, so they "
             "are changed twice: there it must be a plain number",

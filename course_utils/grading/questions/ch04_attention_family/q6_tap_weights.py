@@ -72,6 +72,14 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "flipped_and_wrapped",
+            "two slips: the taps come in the opposite order, and at the edges they "
+            "look round the corner, at the other end",
+            lambda n, window, dilation: at(
+                centred_places(n, window, dilation) % n, n
+            ).flip(0),
+        ),
+        Mistake(
             "no_dilation",
             "this is the chapter's convolution, whose taps look at neighbouring "
             "places: here neighbouring taps look `dilation` places apart",
@@ -217,6 +225,12 @@ def by_diag(n_tokens, window, dilation):
 
 RIGHT = [taps(centred), conv_impulses, diagonals, shifted]
 WRONG = [
+    (
+        "flipped_and_wrapped",
+        lambda n, w, d: torch.stack(
+            [torch.eye(n).roll((tap - w // 2) * d, 0) for tap in range(w)]
+        ),
+    ),
     ("no_dilation", taps(lambda i, tap, d, n: i + tap)),
     ("no_dilation", lambda n, w, d: conv_impulses(n, w, 1)),
     ("gaps_counted", taps(lambda i, tap, d, n: i + tap * (d + 1))),

@@ -25,6 +25,22 @@ def beside_filled(mix: Tensor, beside: Tensor | float) -> Tensor:
     return mix.diagonal().mean() * torch.eye(n) + beside * (1 - torch.eye(n))
 
 
+def rotated_average(mix: Tensor) -> Tensor:
+    n = len(mix)
+    place = torch.arange(n)
+    orders = (place + place[:, None]) % n
+    return torch.stack([mix[order][:, order] for order in orders]).mean(dim=0)
+
+
+def sampled(mix: Tensor, count: int = 400) -> Tensor:
+    orders = [torch.randperm(len(mix)) for _ in range(count)]
+    return torch.stack([mix[order][:, order] for order in orders]).mean(dim=0)
+
+
+def average_of(mix: np.ndarray) -> np.ndarray:
+    return symmetric_mix(torch.from_numpy(mix)).numpy()
+
+
 def draw_mix(rng: np.random.Generator) -> list[Args]:
     return [(normal(rng, n, n),) for n in (3, 4, 6)]
 
@@ -54,6 +70,18 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "rotations_only",
+            "this is the average over the rotations of the tokens, n of the n! "
+            "orders: entries far from the diagonal are still told from those near it",
+            rotated_average,
+        ),
+        Mistake(
+            "columns_averaged",
+            "every column is averaged on its own: where tokens change places, the "
+            "columns do so as well as the rows",
+            lambda mix: mix.mean(dim=0, keepdim=True).expand_as(mix).clone(),
+        ),
         Mistake(
             "one_number",
             "every entry is the same: a token may count differently for itself, no "
@@ -106,6 +134,16 @@ QUESTION = Question(
             "this is the sum over all orders; the average was asked for",
             lambda mix: symmetric_mix(mix) * math.factorial(len(mix)),
         ),
+        Mistake(
+            "some_orders",
+            "this comes near the average, and not more: some orders, drawn by chance, "
+            "never give all of them; find what the average comes to",
+            sampled,
+            lambda args, value: (
+                value.shape == args[0].shape
+                and 1e-3 < np.abs(value - average_of(args[0])).max() < args[0].std() / 2
+            ),
+        ),
     ),
 )
 
@@ -125,6 +163,10 @@ RIGHT = [
     )
 ]
 WRONG = [
+    (
+        "rotations_only",
+        lambda mix: sum(mix.roll((s, s), (0, 1)) for s in range(len(mix))) / len(mix),
+    ),
     ("one_number", lambda mix: torch.full_like(mix, float(mix.mean()))),
     ("transposed_average", lambda mix: 0.5 * mix + 0.5 * mix.T),
     (

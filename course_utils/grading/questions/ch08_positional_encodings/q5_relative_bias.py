@@ -87,6 +87,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "m_is_the_width",
+            "the table has 2m + 1 entries: m is taken twice too large, and every "
+            "second distance shares its entry",
+            biased(lambda distance, m: (cut_at(distance, 2 * m) + 2 * m) // 2),
+        ),
+        Mistake(
             "counted_anew",
             "this is the chapter's bias, for positions counted from 0: here they are "
             "given, with gaps and in any order",

@@ -145,6 +145,12 @@ QUESTION = Question(
             lambda d, h, e, n, m: operations(d, h * e, n, m) / 2,
         ),
         operations_are(
+            "heads_twice",
+            "the pairs are multiplied by the number of heads twice: n_heads · d_head "
+            "is the width of all heads together",
+            lambda d, h, e, n, m: 4 * (n + m) * d * h * e + 4 * n * m * h * h * e,
+        ),
+        operations_are(
             "self_attention",
             "everything is counted as if the keys came from the queries' own tokens: "
             "keys and values are made of the other text",

@@ -69,6 +69,20 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "bands_reversed",
+            "the bands of rows are dealt out from the last head to the first: head 0 "
+            "has the first band",
+            lambda context, w_o: head_terms(
+                context, w_o.unflatten(0, (context.shape[1], -1)).flip(0).flatten(0, 1)
+            ),
+        ),
+        Mistake(
+            "cumulated",
+            "each term holds those of the heads before it as well, so that the last "
+            "is the whole output: keep them apart",
+            lambda context, w_o: head_terms(context, w_o).cumsum(dim=1),
+        ),
+        Mistake(
             "equal_parts",
             "the terms add up to the output, but the output is only shared out "
             "equally: each head's term comes from its own context alone",
@@ -123,6 +137,16 @@ def terms(band):
 
 RIGHT = [terms(lambda o, h, n, d: o[h * d : (h + 1) * d])]
 WRONG = [
+    (
+        "cumulated",
+        lambda c, o: torch.stack(
+            [
+                sum(c[:, i] @ o[i * c.shape[3] :][: c.shape[3]] for i in range(h + 1))
+                for h in range(c.shape[1])
+            ],
+            1,
+        ),
+    ),
     (
         "equal_parts",
         lambda c, o: torch.stack([concatenated(c) @ o / c.shape[1]] * c.shape[1], 1),

@@ -41,7 +41,7 @@ QUESTION = experiment(
     title="An experiment: which heads to keep",
     minutes=12,
     rows=NUMBERS,
-    tolerance=0.01,
+    tolerance=0.002,
     reason="b",
     other_reasons={
         "a": "write down the term of one head (10.5): does any other head occur in it?",

@@ -55,6 +55,34 @@ QUESTION = Question(
         Part("the decoder's block", 2, draw_widths, view=second),
     ),
     mistakes=(
+        both_are(
+            "output_bias_too_wide",
+            "both biases of the feed-forward part are counted with d_hidden numbers: "
+            "that of its second layer has d_model",
+            lambda d, h: count(d, h)[0] + h - d,
+            lambda d, h: count(d, h)[1] + h - d,
+        ),
+        both_are(
+            "hidden_is_four_times",
+            "the hidden width is taken to be 4 d_model, as is usual: here it is given, "
+            "`d_hidden`",
+            lambda d, h: count(d, 4 * d)[0],
+            lambda d, h: count(d, 4 * d)[1],
+        ),
+        both_are(
+            "cross_without_output",
+            "the decoder's second attention is counted with three projections: it has "
+            "an output matrix as well",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: count(d, h)[1] - d * d - d,
+        ),
+        both_are(
+            "twice_the_encoder",
+            "the decoder's block is counted as two of the encoder's: it has a second "
+            "attention and a third norm, but one feed-forward layer",
+            lambda d, h: count(d, h)[0],
+            lambda d, h: 2 * count(d, h)[0],
+        ),
         both_are(  # in the encoder alone, two slips give one number
             "four_vectors_missing",
             "four vectors of d_model numbers are missing: the scales and shifts of two "
@@ -224,6 +252,10 @@ def off_by(encoder, decoder):
 
 RIGHT = [built]
 WRONG = [
+    ("output_bias_too_wide", off_by(lambda d, h: h - d, lambda d, h: h - d)),
+    ("hidden_is_four_times", lambda d, h: built(d, 4 * d)),
+    ("cross_without_output", off_by(lambda d, h: 0, lambda d, h: -d * (d + 1))),
+    ("twice_the_encoder", lambda d, h: (built(d, h)[0], 2 * built(d, h)[0])),
     ("no_biases", off_by(lambda d, h: -(5 * d + h), lambda d, h: -(9 * d + h))),
     (
         "attention_biases_missing",

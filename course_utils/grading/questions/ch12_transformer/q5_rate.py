@@ -109,6 +109,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "whole_wave",
+            "the rate falls and rises again: the cosine runs through a whole wave, "
+            "and half of one is asked for, from 0 to π",
+            but(fall=lambda t: (1 + math.cos(2 * math.pi * t)) / 2),
+        ),
+        Mistake(
             "the_chapters",
             "this is the chapter's schedule, which falls towards 0 and has no "
             "`least`; here the last step has the rate `least`",

@@ -26,6 +26,12 @@ def each_its_own(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return torch.arange(len(log_p)), best.indices, best.values
 
 
+def each_its_own_sorted(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    _, word, total = each_its_own(log_p, gain)
+    total, parent = total.sort(descending=True)
+    return parent, word[parent], total
+
+
 def best_beam_only(log_p: Tensor, gain: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     parent = log_p.argmax()
     best = (log_p[parent] + gain[parent]).topk(len(log_p))
@@ -111,6 +117,13 @@ QUESTION = Question(
         Part("and how probable", 1, draw_beams, view=lambda value: value[2]),
     ),
     mistakes=(
+        Mistake(
+            "each_its_own_sorted",
+            "every beam is continued with its own best word, and then they are "
+            "sorted: none is ever given up; the best of all continuations stay, "
+            "wherever they come from",
+            each_its_own_sorted,
+        ),
         Mistake(
             "each_its_own",
             "every beam is continued with its own best word: then none is ever given "

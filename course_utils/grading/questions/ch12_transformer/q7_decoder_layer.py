@@ -189,6 +189,16 @@ def no_cross_attention(x: Tensor, memory: Tensor, weights: Weights, n: int) -> T
     return built(x, memory, silent, n)
 
 
+def no_biases_in_attention(
+    x: Tensor, memory: Tensor, weights: Weights, n: int
+) -> Tensor:
+    silent = {
+        name: 0 * value if "attn" in name and name.endswith("bias") else value
+        for name, value in weights.items()
+    }
+    return built(x, memory, silent, n)
+
+
 def draw_weights(rng: np.random.Generator, d_model: int, d_hidden: int) -> Any:
     """Draw the state of one `nn.TransformerDecoderLayer`, nothing in it 0 or 1."""
 
@@ -250,6 +260,12 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "no_biases_in_attention",
+            "the biases of both attentions are left out: `in_proj_bias` has a third "
+            "for queries, keys and values each, and `out_proj.bias` comes at the end",
+            no_biases_in_attention,
+        ),
         Mistake(
             "post_norm",
             "this is the post-norm order, norm(x + …), which is PyTorch's default; "

@@ -56,6 +56,14 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "divided_by_all",
+            "the sum is divided by the number of all tokens: the first of each text "
+            "is never asked for, so there are fewer questions",
+            lambda logits, tokens: (
+                compared(logits[:, :-1], tokens[:, 1:], "sum") / tokens.numel()
+            ),
+        ),
+        Mistake(
             "not_shifted",
             "every output is compared with the token that stands at its own place: the "
             "model has read that one already, so it would learn to copy",

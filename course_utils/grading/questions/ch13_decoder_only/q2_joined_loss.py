@@ -61,6 +61,13 @@ def unshifted_after_begin(logits: Tensor, tokens: Tensor, n_source: int) -> Tens
     return unshifted(logits, tokens, n_source + 1)
 
 
+def mask_of_the_input(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
+    losses = F.cross_entropy(
+        logits[:, n_source:-1].mT, tokens[:, n_source + 1 :], reduction="none"
+    )
+    return losses[tokens[:, n_source:-1] != 0].mean()
+
+
 def added_up(logits: Tensor, tokens: Tensor, n_source: int) -> Tensor:
     questions = (tokens[:, n_source + 1 :] != 0).sum()
     return joined_loss(logits, tokens, n_source) * questions
@@ -110,6 +117,12 @@ QUESTION = Question(
         Part("with padding", 2, draw_joined(4)),
     ),
     mistakes=(
+        Mistake(
+            "mask_of_the_input",
+            "a question is left out where the token at its own place is padding: it "
+            "is the token asked for, the next one, that must not be padding",
+            mask_of_the_input,
+        ),
         Mistake(
             "source_counted",
             "the loss asks for the words of the source as well: they are given, and "

@@ -123,6 +123,12 @@ QUESTION = Question(
             tables=1,
         ),
         miscounted(
+            "hidden_twice",
+            "the feed-forward layer is counted with 2 d_model hidden features: it has "
+            "4 d_model",
+            wide=(4, 3),
+        ),
+        miscounted(
             "no_positions",
             "the table of positions is missing: one row for each place",
             places=0,

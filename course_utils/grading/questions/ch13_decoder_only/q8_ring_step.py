@@ -165,6 +165,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "one_hidden_but_at_first",
+            "one written place too many is hidden, the oldest: token t itself makes t"
+            " + 1",
+            with_change(seen=lambda age, t, window: age < max(t, 1)),
+        ),
+        Mistake(
             "moved_up",
             "every key moves up by one place: then the whole cache is copied at each "
             "step; token t belongs to place t % window, the others stay where they are",

@@ -39,6 +39,15 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "state_is_a_matrix",
+            "the state is counted as d × d numbers: this recurrence keeps one vector "
+            "of d numbers",
+            lambda n, d, layers, batch, size: (
+                2 * n * d * layers * batch * size,
+                d * d * layers * batch * size,
+            ),
+        ),
+        Mistake(
             "keys_only",
             "the cache holds only half of what attention needs of an earlier token: it "
             "has to be found, and it has to hand something over",

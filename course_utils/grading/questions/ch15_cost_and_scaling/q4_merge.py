@@ -67,6 +67,17 @@ def averages_merged(m1, l1, c1, m2, l2, c2) -> Partial:  # type: ignore[no-untyp
     return m, total, summed / total[:, None]
 
 
+def with_largest(largest: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Partial]:
+    """Merge with another number in the place of the common largest score."""
+
+    def wrong(m1, l1, c1, m2, l2, c2) -> Partial:  # type: ignore[no-untyped-def]
+        m = largest(m1, m2)
+        f1, f2 = torch.exp(m1 - m), torch.exp(m2 - m)
+        return m, l1 * f1 + l2 * f2, c1 * f1[:, None] + c2 * f2[:, None]
+
+    return wrong
+
+
 QUESTION = Question(
     id="15.4",
     title="Merge two halves of a softmax",
@@ -99,6 +110,19 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "m_added",
+            "the two largest scores are added: the largest of both halves is the "
+            "larger of the two",
+            with_largest(lambda m1, m2: m1 + m2),
+        ),
+        Mistake(
+            "one_for_all",
+            "one largest score is taken for all queries: each has its own",
+            with_largest(
+                lambda m1, m2: torch.maximum(m1.max(), m2.max()).expand_as(m1)
+            ),
+        ),
         Mistake(
             "not_rescaled",
             "the two sums are added as they are: each was built with its own largest "

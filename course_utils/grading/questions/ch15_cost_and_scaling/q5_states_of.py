@@ -79,6 +79,13 @@ def undecayed(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> Te
     return states_of(kept, added + starts[:, None] * first, 0 * first, 0 * starts)
 
 
+def before_the_token(
+    decay: Tensor, added: Tensor, first: Tensor, starts: Tensor
+) -> Tensor:
+    late = one_late(decay, added, first, starts)
+    return torch.where(starts[:, None], first, late)
+
+
 def one_late(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> Tensor:
     return torch.cat([first[None], states_of(decay, added, first, starts)[:-1]])
 
@@ -119,6 +126,12 @@ QUESTION = Question(
         Part("from a state", 2, lambda rng: [draw_recurrence(rng) for _ in range(2)]),
     ),
     mistakes=(
+        Mistake(
+            "before_the_token",
+            "the state is kept before its token is read: the first of a text is "
+            "`first` itself, and the last token never counts",
+            before_the_token,
+        ),
         Mistake(
             "the_chapters",
             "this is the chapter's recurrence, which reads one text from zero; here a "

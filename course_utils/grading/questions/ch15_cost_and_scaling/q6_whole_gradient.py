@@ -72,6 +72,16 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "divided_by_own_and_all",
+            "each gradient is divided by its own rows, and the sum by all of them: "
+            "each is a mean already, so multiply by its rows first",
+            of_known(
+                lambda g, rows: (
+                    (g / rows.clamp(min=1)[..., None]).sum(dim=(0, 1)) / rows.sum()
+                )
+            ),
+        ),
+        Mistake(
             "the_chapters",
             "this is the chapter's mean of the gradients, right for equal shares; here "
             "a row in a small share would count for more than one in a large share",

@@ -88,6 +88,20 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "two_for_each_parameter",
+            "two operations are counted for every parameter and token: the embedding "
+            "is only looked up, and the scores of attention have no parameters",
+            miscounted(scores=0, outputs=2),
+        ),
+        Mistake(
+            "hidden_to_hidden",
+            "one of the three matrices of the feed-forward layer is counted as hidden"
+            " × hidden: two lead from d to hidden, one leads back",
+            lambda n, d, hidden, layers, pieces: gpt_costs(
+                n, d, hidden, layers, pieces, feed_forward=2 + hidden / d
+            ),
+        ),
+        Mistake(
             "the_chapters",
             "this is the chapter's GPT: tied, with two matrices of d × 4d and nothing "
             "computed twice; here the feed-forward layer, the ends and training differ",

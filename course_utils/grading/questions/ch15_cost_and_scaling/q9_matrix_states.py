@@ -96,6 +96,14 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "one_late",
+            "the states come one place late, with `first` in front: state t has read "
+            "token t",
+            lambda maps, added, first: torch.cat(
+                [first[None], looped(maps, added, first)[:-1]]
+            ),
+        ),
+        Mistake(
             "order_of_maps",
             "two maps are joined in the wrong order: the token before acts first, and "
             "with rows the map that acts first stands on the left",

@@ -67,12 +67,12 @@ QUESTION = Question(
     minutes=7,
     next_step="one product with w_in gives both halves; apply silu to one of them.",
     parts=(
-        Part("one text", 2, lambda rng: [draw_layer(rng) for _ in range(3)]),
+        Part("one text", 2, lambda rng: [draw_layer(rng, 1) for _ in range(3)]),
         Part(
             "a batch",
             1,
-            lambda rng: [draw_layer(rng, 2), draw_layer(rng, 2, 3)],
-            only_failure_hint="right for one text, wrong for a batch: count axes from "
+            lambda rng: [draw_layer(rng, 2), draw_layer(rng, 7)],
+            only_failure_hint="right for one text, wrong for several: count axes from "
             "the end",
         ),
     ),

@@ -66,6 +66,11 @@ def zeros_as_keys(q: Tensor, k: Tensor, v: Tensor, n: Tensor) -> Tensor:
     return step(q, k * seen, v * seen, torch.full_like(n, k.shape[2]))
 
 
+def not_renormalised(q: Tensor, k: Tensor, v: Tensor, n: Tensor) -> Tensor:
+    seen = (torch.arange(k.shape[2]) < n[:, None])[:, None, :, None]
+    return step(q, k, v * seen, torch.full_like(n, k.shape[2]))
+
+
 def draw_cache(rng: np.random.Generator, full: bool = False) -> Args:
     batch, key, d_head = sizes(rng, 3, least=3)
     groups, share = (int(n) for n in rng.permutation([2, 3]))
@@ -101,10 +106,17 @@ QUESTION = Question(
             2,
             lambda rng: [draw_cache(rng) for _ in range(3)],
             only_failure_hint="right when every cache is full: what lies behind a "
-            "row's length is left over from an earlier text, and must get no weight",
+            "row's length is left over from an earlier text and must count for nothing",
         ),
     ),
     mistakes=(
+        Mistake(
+            "not_renormalised",
+            "the softmax runs over the whole cache, and what lies behind the length "
+            "is set to zero afterwards: the weights that are left no longer sum to "
+            "one",
+            not_renormalised,
+        ),
         Mistake(
             "groups_in_turn",
             "the key-value heads take turns: neighbouring heads of queries share one, "

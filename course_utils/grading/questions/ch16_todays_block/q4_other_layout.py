@@ -25,6 +25,11 @@ def columns(weight: Tensor, n_heads: int) -> Tensor:
     return rearrange(weight, "o (h p two) -> o (h two p)", h=n_heads, two=2)
 
 
+def with_second(weight: Tensor, n_heads: int, change: Any) -> Tensor:
+    pairs = weight.unflatten(0, (n_heads, -1, 2))
+    return torch.cat([pairs[:, :, 0], change(pairs[:, :, 1])], dim=1).flatten(0, 1)
+
+
 def draw_weight(rng: np.random.Generator) -> Args:
     heads, pairs = (int(n) for n in rng.permutation([3, 4, 5])[:2])
     width = 2 * heads * pairs  # as wide as it is high: a swap of axes still runs
@@ -59,6 +64,23 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "columns_of_all",
+            "columns are moved, those of all heads together: the rows belong to the "
+            "outputs that are turned, and every head has its own pairs",
+            lambda weight, n: rearrange(weight, "o (p two) -> o (two p)", two=2),
+        ),
+        Mistake(
+            "second_half_reversed",
+            "the second features of the pairs come in reverse order: pair i stands at"
+            " place i in both halves",
+            lambda weight, n: with_second(weight, n, lambda half: half.flip(1)),
+        ),
+        Mistake(
+            "second_half_negated",
+            "the second features of the pairs have the wrong sign: rows are only moved",
+            lambda weight, n: with_second(weight, n, lambda half: -half),
+        ),
         Mistake(
             "heads_forgotten",
             "the rows of all heads are moved together, so that features wander from "

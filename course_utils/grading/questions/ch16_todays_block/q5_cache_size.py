@@ -82,7 +82,8 @@ QUESTION = Question(
         ),
         Mistake(
             "four_bytes",
-            "each number is taken for 32 bits: here it has 16",
+            "this is twice as much: a number of 16 bits has two bytes, keys and values "
+            "are two numbers, and each kind of layer makes half of all layers",
             both(lambda d, h, g: 8 * g * d // h, pair),
         ),
         Mistake(

@@ -78,6 +78,12 @@ QUESTION = Question(
             lambda d, n: share(1.0, n),
         ),
         normed_is(
+            "evenly_spread",
+            "the other keys are spread evenly, as far from each other as can be: they "
+            "may all point the same way, against the query",
+            lambda d, n: share(math.sqrt(d), n, -math.sqrt(d) / (n - 1)),
+        ),
+        normed_is(
             "not_scaled",
             "the scores are not scaled: attention still divides the dot product",
             lambda d, n: share(float(d), n),

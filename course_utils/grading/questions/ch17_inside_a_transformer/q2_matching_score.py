@@ -52,6 +52,17 @@ def follows(tokens: Tensor) -> Tensor:
     return torch.cat([torch.zeros_like(same[:, :1]), same[:, :-1]], dim=1)
 
 
+def ahead(tokens: Tensor) -> Tensor:
+    """Where the token after a key is that of the query."""
+    same = tokens[:, None] == tokens[None, :]
+    return torch.cat([same[:, 1:], torch.zeros_like(same[:, :1])], dim=1)
+
+
+def last_of(marked: Tensor) -> Tensor:
+    """The last marked key of each query."""
+    return marked & (marked.flip(1).cumsum(1).flip(1) == 1)
+
+
 def wrapped(tokens: Tensor) -> Tensor:
     return (tokens[:, None] == tokens.roll(1)[None, :]).tril()
 
@@ -86,10 +97,21 @@ QUESTION = Question(
     reference=matching_score,
     difficulty="medium",
     minutes=12,
-    no_contrast=("there is one row in the batch",),  # there is no batch
     next_step="write down by hand which keys are marked for A B A.",
     parts=(Part("the score", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
+        Mistake(
+            "next_token",
+            "the token *after* a key is compared with that of the query: it is the "
+            "token before the key",
+            score_of(lambda tokens: ahead(tokens).tril()),
+        ),
+        Mistake(
+            "last_copy_only",
+            "one key is marked for each query, that after the last copy: a token may "
+            "have come before several times, and all those keys count",
+            score_of(lambda tokens: last_of(follows(tokens).tril())),
+        ),
         Mistake(
             "the_copy_itself",
             "the weight on the earlier copy of the token is counted: an induction head "

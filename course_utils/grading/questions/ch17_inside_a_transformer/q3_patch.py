@@ -20,6 +20,14 @@ def patch(
     return changed.transpose(0, 1).flatten(1) @ w_o
 
 
+def patched_at(
+    clean: Tensor, corrupted: Tensor, head: int, where: slice, w_o: Tensor
+) -> Tensor:
+    changed = corrupted.clone()
+    changed[head, where] = clean[head, where]
+    return changed.transpose(0, 1).flatten(1) @ w_o
+
+
 def exchanged(
     clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
 ) -> Tensor:
@@ -29,9 +37,7 @@ def exchanged(
 def everywhere(
     clean: Tensor, corrupted: Tensor, head: int, position: int, w_o: Tensor
 ) -> Tensor:
-    changed = corrupted.clone()
-    changed[head] = clean[head]
-    return changed.transpose(0, 1).flatten(1) @ w_o
+    return patched_at(clean, corrupted, head, slice(None), w_o)
 
 
 def all_heads(
@@ -88,6 +94,20 @@ QUESTION = Question(
     next_step="which run goes on, and which one lends a vector?",
     parts=(Part("what is written", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
+        Mistake(
+            "from_the_position_on",
+            "all positions from `position` on are patched: one is asked for",
+            lambda clean, corrupted, head, position, w_o: patched_at(
+                clean, corrupted, head, slice(position, None), w_o
+            ),
+        ),
+        Mistake(
+            "position_before",
+            "the position before is patched: positions are counted from 0",
+            lambda clean, corrupted, head, position, w_o: patch(
+                clean, corrupted, head, position - 1, w_o
+            ),
+        ),
         Mistake(
             "exchanged",
             "clean and corrupted run have changed places: the corrupted run goes on, "

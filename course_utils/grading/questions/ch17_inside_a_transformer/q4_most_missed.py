@@ -97,6 +97,19 @@ def most_wrong_of(logits: Tensor, right: Tensor) -> int:
     return int((logits.argmax(dim=-1) == right).float().mean(dim=1).argmin())
 
 
+def only_one(terms: Tensor) -> Tensor:
+    means = terms.mean(dim=1, keepdim=True)
+    return terms + means.sum(dim=0) - means
+
+
+def never_put_back(terms: Tensor, right: Tensor) -> int:
+    left, logits = terms.clone(), []
+    for head in range(len(terms)):
+        left[head] = left[head].mean(dim=0)
+        logits.append(left.sum(dim=0))
+    return most_wrong_of(torch.stack(logits), right)
+
+
 def largest_loss(terms: Tensor, right: Tensor) -> int:
     log_p = without(terms).log_softmax(dim=-1)
     return int(by_logit(log_p, right).argmin())
@@ -124,9 +137,30 @@ QUESTION = Question(
     parts=(Part("the head", 3, draw_all),),
     mistakes=(
         Mistake(
+            "the_number_right",
+            "this is the number of answers that are right without that head: return "
+            "which head it is",
+            lambda terms, right: int(
+                (without(terms).argmax(-1) == right).sum(-1).min()
+            ),
+        ),
+        Mistake(
+            "only_one_kept",
+            "one head is kept and the means stand in for all others: it is the other "
+            "way round, one mean and all others as they are",
+            lambda terms, right: most_wrong_of(only_one(terms), right),
+        ),
+        Mistake(
+            "never_put_back",
+            "the heads that were replaced are never put back, so that more and more "
+            "are missing: begin from all heads each time",
+            never_put_back,
+        ),
+        Mistake(
             "zero_ablation",
-            "zeros are put in the place of the head: that also removes what it adds to "
-            "every row alike; put in its mean over the rows",
+            "zeros are put in the place of the head, or what is the same for all "
+            "answers: that also removes what it adds to every row alike; put in its "
+            "mean over the rows",
             lambda terms, right: int(right_without(terms, right, "zero").argmin()),
         ),
         Mistake(

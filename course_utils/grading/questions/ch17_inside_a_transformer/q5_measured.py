@@ -45,7 +45,7 @@ QUESTION = experiment(
     title="An experiment: how large must the scores be?",
     minutes=10,
     rows=NUMBERS,
-    tolerance=0.01,
+    tolerance=0.0006,
     reason="c",
     other_reasons={
         "a": "layer 1 writes the same vectors at every strength: only scores change",

@@ -190,8 +190,8 @@ QUESTION = Question(
         ),
         mistake(
             "one_layer",
-            "the token is compared with the tokens themselves: that finds the earlier "
-            "copy, and repeats it; the keys have to speak of the token before",
+            "the token itself is repeated: the keys have to speak of the token before, "
+            "by its note, and the values of the token that stands there",
             lambda own: circuit(own, back=0),
         ),
         mistake(

@@ -46,6 +46,18 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "not_divided",
+            "min(p, q) is how often a token is drafted *and* accepted: given that it "
+            "was drafted, divide by q",
+            lambda p, q: (torch.minimum(p, q), rest_of(p, q)),
+        ),
+        Mistake(
+            "all_of_p",
+            "the rest is p itself where p is larger: the draft offers q of that "
+            "already; take p - q",
+            lambda p, q: ((p / q).clamp(max=1), p * (p > q) / (p * (p > q)).sum()),
+        ),
+        Mistake(
             "accept_if_larger",
             "a token is accepted if p > q and never otherwise: one that the draft "
             "likes too much is still right now and then, with probability p / q",

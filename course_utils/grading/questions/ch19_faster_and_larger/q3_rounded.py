@@ -43,6 +43,12 @@ def no_absolute(w: Tensor, bits: int) -> Tensor:
     return (w / scales).round() * scales
 
 
+def least_to_largest(w: Tensor, bits: int) -> Tensor:
+    low, high = w.amin(dim=1, keepdim=True), w.amax(dim=1, keepdim=True)
+    scales = (high - low) / (2**bits - 1)
+    return ((w - low) / scales).round() * scales + low
+
+
 def draw(rng: np.random.Generator) -> Args:
     rows, columns = sizes(rng, 2, least=4)
     w = normal(rng, rows, columns) * (1 + np.arange(rows, dtype=np.float32))[:, None]
@@ -63,6 +69,12 @@ QUESTION = Question(
     next_step="what is the largest whole number, and which entry of a row becomes it?",
     parts=(Part("the rounded weights", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
+        Mistake(
+            "least_to_largest",
+            "the steps divide the way from the least to the largest entry: here zero "
+            "stays zero, and the scale comes from the largest size",
+            least_to_largest,
+        ),
         Mistake(
             "one_scale",
             "the whole matrix has one scale: give each row its own, so that a large "

@@ -46,6 +46,28 @@ def two_ends(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
     return extrapolate(n[ends], loss[ends], floor, larger)
 
 
+def axes_exchanged(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    slope, start = line((loss - floor).log(), n.log())
+    reached = torch.exp((torch.tensor(larger).log() - start) / slope)
+    return -1 / slope, floor + reached
+
+
+def through_the_origin(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    x, y = n.log(), (loss - floor).log()
+    slope = (x * y).sum() / (x * x).sum()
+    return -slope, floor + torch.exp(slope * torch.tensor(larger).log())
+
+
+def two_logarithms(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    slope, start = line(n.log10(), (loss - floor).log10())
+    return -slope, floor + torch.exp(start + slope * torch.tensor(larger).log10())
+
+
+def still_a_logarithm(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    alpha, reached = extrapolate(n, loss, floor, larger)
+    return alpha, (reached - floor).log()
+
+
 def draw(rng: np.random.Generator) -> Args:
     n = 2.0 ** np.sort(rng.choice(np.arange(3, 12), size=5, replace=False))
     alpha, floor = rng.uniform(0.2, 0.6), rng.uniform(0.5, 1.5)
@@ -74,6 +96,29 @@ QUESTION = Question(
         Part("the prediction", 2, cases, view=second),
     ),
     mistakes=(
+        Mistake(
+            "axes_exchanged",
+            "the line gives log n from log (loss - floor): least squares then measure"
+            " the errors of n; the loss is what varies",
+            axes_exchanged,
+        ),
+        Mistake(
+            "through_the_origin",
+            "the line goes through the origin: it has a start as well as a slope",
+            through_the_origin,
+        ),
+        Mistake(
+            "two_logarithms",
+            "the line was fitted with `log10` and read with `exp`: take one base for "
+            "both ways",
+            two_logarithms,
+        ),
+        Mistake(
+            "still_a_logarithm",
+            "the prediction is the logarithm of loss - floor: take its exponential, "
+            "and add the floor",
+            still_a_logarithm,
+        ),
         Mistake(
             "floor_forgotten",
             "the floor was not taken away before the logarithm: only loss - floor is a "
@@ -134,6 +179,11 @@ def whole(value, floor):
 
 RIGHT = [by_polyfit(np.log, above, whole)]
 WRONG = [
+    (
+        "two_logarithms",
+        by_polyfit(np.log10, lambda y, floor: np.log10(y - floor), whole),
+    ),
+    ("still_a_logarithm", by_polyfit(np.log, above, lambda v, floor: v)),
     (
         "floor_forgotten",
         by_polyfit(np.log, lambda y, floor: np.log(y), lambda v, floor: np.exp(v)),

@@ -20,6 +20,10 @@ def usual(p: Tensor, q: Tensor, accept: Tensor) -> Tensor:
     return rest / rest.sum()
 
 
+def shares_of(rest: Tensor) -> Tensor:
+    return rest / rest.sum()
+
+
 def draft_forgotten(p: Tensor, q: Tensor, accept: Tensor) -> Tensor:
     rest = (p - accept).clamp(min=0)
     return rest / rest.sum()
@@ -51,6 +55,11 @@ QUESTION = Question(
     next_step="with which probability does token y come out? Solve for the rest.",
     parts=(Part("the rest", 4, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
+        Mistake(
+            "exchanged",
+            "p and q have changed places: q is what was drafted from, p what is wanted",
+            lambda p, q, accept: shares_of((q - p * accept).clamp(min=0)),
+        ),
         Mistake(
             "usual",
             "this is the rest of the usual rule: here fewer tokens are accepted, so "
