@@ -113,14 +113,6 @@ def write_notebooks(folder: Path, **metadata: Any) -> None:
         nbformat.write(nb, folder / f"{name}.ipynb")
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    if not chromium():
-        pytest.skip("there is no Chromium (apt-get install chromium)")
-    with running_browser() as running:
-        yield running
-
-
 @pytest.fixture(
     scope="module",
     params=[
@@ -129,11 +121,11 @@ def browser() -> Iterator[Any]:
     ],
 )
 def desk(
-    request: pytest.FixtureRequest,
-    tmp_path_factory: pytest.TempPathFactory,
-    browser: Any,
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Desk]:
     """A desk with copies of the notebooks, whose kernel makes short work of them."""
+    if not chromium():
+        pytest.skip("there is no Chromium (apt-get install chromium)")
     folder = tmp_path_factory.mktemp("desk")
     startup = folder / "ipython" / "profile_default" / "startup"
     startup.mkdir(parents=True)
@@ -146,7 +138,7 @@ def desk(
         write_notebooks(folder, kernelspec={"name": "colab", "display_name": "Colab"})
         colab = request.getfixturevalue("installed")
         server = served_classic(folder, colab, **tiny)
-    with server as address:
+    with server as address, running_browser() as browser:
         yield Desk(browser, request.param, address)
 
 
