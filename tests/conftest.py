@@ -8,6 +8,7 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from simulated_colab import installed, redirected  # noqa: F401 (fixtures)
 
 from tools.site.browser import chromium
 

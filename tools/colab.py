@@ -34,6 +34,9 @@ COLAB = [
     "regex",
     "tabulate",
 ]
+# Colab's own pages can't be had: the tests open these, whose widgets are as old. (The
+# extension's later versions fail to make an `Output`.)
+PAGES = ["notebook==6.5.7", "widgetsnbextension==3.6.6"]
 NOT_ON_COLAB = ["sacrebleu", "portalocker", "colorama"]
 BUILDS_THE_COURSE = ["setuptools>=77"]
 ENVIRONMENT = ROOT / ".venv-colab"
@@ -64,14 +67,14 @@ def available(environment: Path, pin: str) -> str:
 
 def make(environment: Path) -> bool:
     """Make the environment unless it is there, complete and of these versions."""
-    wanted = "\n".join([platform.python_version(), *COLAB, *NOT_ON_COLAB, ""])
+    wanted = "\n".join([platform.python_version(), *COLAB, *PAGES, *NOT_ON_COLAB, ""])
     stamp = environment / STAMP
     if stamp.is_file() and stamp.read_text() == wanted:
         return True
     print(f"installing Colab's versions into {environment}", flush=True)
     shutil.rmtree(environment, ignore_errors=True)
     venv.create(environment, with_pip=True)
-    pins = [available(environment, pin) for pin in COLAB]
+    pins = [available(environment, pin) for pin in COLAB + PAGES]
     wheels = ["download", "-q", "--no-deps", "-d", str(environment / WHEELS)]
     done = pip(environment, "install", "-q", *pins) and pip(
         environment, *wheels, *NOT_ON_COLAB, *BUILDS_THE_COURSE
