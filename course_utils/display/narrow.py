@@ -1,0 +1,434 @@
+"""A figure once more for a phone: as wide as its screen, with words that can be read.
+
+`narrow` lays a copy of a figure out anew. One unit of the copy is one pixel of a phone,
+so no word is smaller than `SMALLEST` pixels. Panels stand one below the other, pictures
+side by side where their words fit; titles and labels are broken into lines, legends
+stand below. Everything is measured, nothing is guessed.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Callable, Iterator
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.legend import Legend
+    from matplotlib.text import Text
+
+WIDTH = 345  # pixels: what a page leaves on a screen of 390, and a little less
+SMALLEST = 11.25  # pixels of a word's size: 11 and more on a screen of 390
+GAP = 12  # pixels between two panels, and between a panel and its legend
+PICTURE = 110  # pixels that a picture in a row has at least
+EDGE = 2  # pixels that stay free around everything
+_NUMBER = re.compile(r"[^A-Za-z]*")
+_PIECES = re.compile(r"(?:\$[^$]*\$|[^\s$])+?(?:-|\s+|$)|\S+")
+
+
+class NoNarrow(Exception):
+    """A figure whose parts stand where no panel is: it has one drawing only."""
+
+
+# ---------------------------------------------------------------------------- the words
+
+
+def _extent(word: Text, said: str) -> tuple[float, float]:
+    """Width and height of a text in this word's font, whatever its rotation."""
+    from matplotlib.text import Text
+
+    probe = Text(0, 0, said, fontproperties=word.get_fontproperties())
+    probe.set_figure(word.get_figure(root=True))
+    box = probe.get_window_extent()
+    return box.width, box.height
+
+
+def _lines(word: Text, said: str, room: float) -> list[str]:
+    """Break a line between words, and after a hyphen, where it is wider than `room`."""
+    lines = [""]
+    for piece in _PIECES.findall(said):
+        if lines[-1] and _extent(word, (lines[-1] + piece).rstrip())[0] > room:
+            lines.append("")
+        lines[-1] += piece
+    return [line.rstrip() for line in lines]
+
+
+def _wrapped(word: Text, said: str, room: float) -> str:
+    """Break a text into as few lines as have room, all of them about as long."""
+    broken = []
+    for line in said.split("\n"):
+        lines = _lines(word, line, room)
+        if len(lines) == 1:
+            broken += lines
+            continue
+        for twentieths in range(19, 9, -1):
+            tighter = _lines(word, line, room * twentieths / 20)
+            if len(tighter) > len(lines):
+                break
+            lines = tighter
+        broken += lines
+    return "\n".join(broken)
+
+
+def _tick_labels(axes: Axes, which: str = "xy") -> Iterator[Text]:
+    """The labels of an axes' ticks that are drawn."""
+    if not (axes.axison and axes.get_visible()):
+        return
+    for axis in (getattr(axes, f"{name}axis") for name in which):
+        low, high = sorted(axis.get_view_interval())
+        slack = 1e-6 * (high - low)
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            for label in (tick.label1, tick.label2):
+                if low - slack <= tick.get_loc() <= high + slack:
+                    if axis.get_visible() and label.get_visible() and label.get_text():
+                        yield label
+
+
+def words(drawn: Figure) -> list[Text]:
+    """Every text of a figure that is drawn."""
+    from matplotlib.axis import Axis
+    from matplotlib.text import Text
+
+    found: list[Text] = []
+    for axes in drawn.axes:
+        found += _tick_labels(axes)
+    ticks = {id(t) for axis in drawn.findobj(Axis) for t in axis.findobj(Text)}
+    for axes in drawn.axes:
+        if axes.axison and axes.get_visible():
+            found += [axis.label for axis in (axes.xaxis, axes.yaxis)]
+            ticks |= {id(axes.xaxis.offsetText), id(axes.yaxis.offsetText)}
+            found += [axis.offsetText for axis in (axes.xaxis, axes.yaxis)]
+    found += [word for word in drawn.findobj(Text) if id(word) not in ticks]
+    return [w for w in found if w.get_visible() and w.get_text().strip()]
+
+
+def faults(drawn: Figure) -> list[str]:
+    """Words that lie over one another or leave the drawing, when it has been drawn."""
+    found, boxes = [], []
+    width, height = drawn.bbox.width, drawn.bbox.height
+    for word in words(drawn):
+        box = word.get_window_extent()
+        if min(box.x0, box.y0, width - box.x1, height - box.y1) < -0.5:
+            found.append(f"{word.get_text()!r} leaves the drawing")
+        if word.get_rotation() % 90 == 0:  # slanted labels have boxes that overlap
+            boxes.append((word, box))
+    for (one, a), (other, b) in combinations(boxes, 2):
+        across = min(a.x1, b.x1) - max(a.x0, b.x0)
+        if across > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 3:
+            found.append(f"{one.get_text()!r} lies on {other.get_text()!r}")
+    return found
+
+
+# --------------------------------------------------------------------------- the panels
+
+
+class _Panel:
+    """Axes that stand in one place, with all that stands around them."""
+
+    def __init__(self, axes: list[Axes], legends: list[Legend]) -> None:
+        self.axes, self.legends = axes, legends
+        self.main = axes[0]
+        place = self.main.get_position()
+        size = self.main.get_figure(root=True).get_size_inches() * 72
+        self.picture = self.main.get_aspect() != "auto"
+        self.height = place.height * size[1]
+        self.ratio = place.height * size[1] / (place.width * size[0])
+        self.margins = (40.0, 5.0, 25.0, 30.0)  # left, right, top, bottom
+        self.box = (0.0, 0.0, 1.0, 1.0)
+        self.said: dict[Text, str] = {}
+
+    def bars(self) -> list[Axes]:
+        """The colour bars of this panel."""
+        every = self.main.get_figure(root=True).axes
+        return [ax for ax in every if self.main in _info(ax).get("parents", [])]
+
+    def measure(self) -> None:
+        """See how much room the words around the box need."""
+        boxes = [
+            box
+            for ax in (*self.axes, *self.bars())
+            if (box := ax.get_tightbbox(for_layout_only=True)) is not None
+        ]
+        inner = self.main.get_window_extent()
+        self.margins = (
+            max(0.0, inner.x0 - min(b.x0 for b in boxes)),
+            max(0.0, max(b.x1 for b in boxes) - inner.x1),
+            max(0.0, max(b.y1 for b in boxes) - inner.y1),
+            max(0.0, inner.y0 - min(b.y0 for b in boxes)),
+        )
+
+    def titles(self) -> list[Text]:
+        every = (getattr(self.main, f"{k}title") for k in ("_left_", "_right_", ""))
+        return [title for title in every if title.get_text()]
+
+    def wrap(self, word: Text, room: float) -> None:
+        said = self.said.setdefault(word, word.get_text())
+        word.set_text(_wrapped(word, said, room))
+
+    def fit(self, left: float, right: float) -> None:
+        """Break the words around the box: they may go from `left` to `right`."""
+        x, _, width, height = self.box
+        for title in self.titles():
+            self.wrap(title, right - left)
+            if title is self.main._left_title:  # type: ignore[attr-defined]
+                title.set_x((left - x) / width)
+        label = self.main.xaxis.label
+        if label.get_text():
+            self.wrap(label, right - left)
+            half = _extent(label, label.get_text())[0] / 2
+            middle = min(max(x + width / 2, left + half), right - half)
+            label.set_x((middle - x) / width)
+        if self.main.yaxis.label.get_text():
+            self.wrap(self.main.yaxis.label, height)
+        self.fit_ticks()
+
+    def fit_ticks(self) -> None:
+        """Let no label of the x axis touch the next: break, thin or slant them."""
+        axes = self.main
+        labels = sorted(
+            _tick_labels(axes, "x"), key=lambda label: label.get_window_extent().x0
+        )
+        if len(labels) < 2:
+            return
+        if labels[0].get_rotation() % 90 == 0 and not _touch(labels):
+            return
+        at = [label.get_unitless_position()[0] for label in labels]
+        pixels = [float(axes.transData.transform((x, 0))[0]) for x in at]
+        room = min(abs(b - a) for a, b in pairwise(pixels))
+        said = [label.get_text() for label in labels]
+        if labels[0].get_rotation() % 90:
+            if room * 0.71 < 0.95 * labels[0].get_size():
+                axes.tick_params(axis="x", labelrotation=90)
+            return
+        if all(_NUMBER.fullmatch(text) for text in said):
+            axes.set_xticks(at[::2], said[::2])
+            return
+        broken = [_wrapped(label, s, room - 4) for label, s in zip(labels, said)]
+        if all(_extent(label, s)[0] <= room - 2 for label, s in zip(labels, broken)):
+            axes.set_xticks(at, broken)
+            return
+        joined = [re.sub(r"\n", " ", text.replace("-\n", "-")) for text in said]
+        axes.set_xticks(at, joined, rotation=45, ha="right")
+        for label in axes.get_xticklabels():
+            label.set(rotation_mode="anchor", va="center")
+
+
+def _touch(labels: list[Text]) -> bool:
+    boxes = [label.get_window_extent() for label in labels]
+    return any(a.x1 + 3 > b.x0 for a, b in pairwise(boxes))
+
+
+def _info(axes: Axes) -> dict[str, Any]:
+    """What a colour bar's axes knows of it."""
+    return getattr(axes, "_colorbar_info", {})
+
+
+def _panels(drawn: Figure) -> list[_Panel]:
+    """The places of a figure, from left to right and from top to bottom."""
+    places: dict[tuple[int, int], list[Axes]] = {}
+    for axes in drawn.axes:
+        spec = axes.get_subplotspec()
+        if spec is not None:
+            place = spec.get_topmost_subplotspec()
+            places.setdefault((place.num1, place.num2), []).append(axes)
+        elif not _info(axes):
+            raise NoNarrow
+    others = [text for text in drawn.texts if text is not drawn._suptitle]
+    if not places or others or drawn.subfigs:
+        raise NoNarrow
+    return [
+        _Panel(
+            axes,
+            [legend for ax in axes if (legend := ax.get_legend()) is not None],
+        )
+        for _, axes in sorted(places.items())
+    ]
+
+
+# ------------------------------------------------------------------------- the drawing
+
+
+def _set_sizes(drawn: Figure) -> None:
+    """No word smaller than it may be."""
+    from matplotlib.text import Text
+
+    for word in drawn.findobj(Text):
+        word.set_fontsize(max(word.get_fontsize(), SMALLEST))
+    for axis in (axis for ax in drawn.axes for axis in (ax.xaxis, ax.yaxis)):
+        for which in ("major", "minor"):
+            for tick in getattr(axis, f"get_{which}_ticks")(1)[:1]:
+                axis.set_tick_params(which, labelsize=tick.label1.get_fontsize())
+
+
+def _legend_below(legend: Legend, owner: Any) -> Legend:
+    """The same legend in as many columns as fit, to be put where there is room."""
+    handles = [h for h in legend.legend_handles if h is not None]
+    texts = legend.get_texts()
+    title = legend.get_title().get_text()
+    if legend.axes is None:
+        owner.legends.remove(legend)  # `legend.remove` would ask the figure copied
+    made = legend
+    for columns in range(len(texts), 0, -1):
+        made = owner.legend(
+            handles,
+            [text.get_text() for text in texts],
+            title=title or None,
+            fontsize=texts[0].get_fontsize(),
+            title_fontsize=texts[0].get_fontsize(),
+            alignment="left",
+            labelcolor=[text.get_color() for text in texts],
+            loc="upper left",
+            bbox_to_anchor=(0, 0),
+            bbox_transform=owner.get_figure(root=True).transFigure,
+            ncols=columns,
+            borderpad=0,
+            borderaxespad=0,
+            columnspacing=1.2,
+            frameon=False,
+        )
+        made.set_in_layout(False)
+        if made.get_window_extent().width <= WIDTH - 2 * EDGE:
+            break
+        if columns > 1:
+            made.remove()
+    return made
+
+
+def _own_labels(panels: list[_Panel]) -> None:
+    """Panels that had their numbers and names from a neighbour get their own."""
+    for one, other in pairwise(panels):
+        a, b = one.main, other.main
+        if a.get_shared_y_axes().joined(a, b):
+            b.tick_params(axis="y", labelleft=True)
+            b.set_ylabel(b.get_ylabel() or a.get_ylabel())
+        if a.get_shared_x_axes().joined(a, b):
+            a.tick_params(axis="x", labelbottom=True)
+            a.set_xlabel(a.get_xlabel() or b.get_xlabel())
+
+
+class _Page:
+    """A figure while it is laid out, with so many panels in a row."""
+
+    def __init__(self, drawn: Figure, in_row: int, scale: float) -> None:
+        self.drawn, self.in_row, self.scale = drawn, in_row, scale
+        panels = _panels(drawn)
+        self.rows = [panels[i : i + in_row] for i in range(0, len(panels), in_row)]
+        drawn.set_layout_engine("none")
+        drawn.set_dpi(72)
+        drawn.set_size_inches(WIDTH / 72, drawn.get_size_inches()[1])
+        _set_sizes(drawn)
+        if in_row == 1:
+            _own_labels(panels)
+        for panel in panels:
+            found = [_legend_below(x, x.axes) for x in panel.legends]
+            panel.legends = found
+        self.legends = [_legend_below(legend, drawn) for legend in [*drawn.legends]]
+        self.title = drawn._suptitle  # type: ignore[attr-defined]
+        if self.title is not None:
+            room = WIDTH - 2 * EDGE
+            said = _wrapped(self.title, self.title.get_text(), room)
+            self.title.set(text=said, ha="left", va="top")
+        for _ in range(4):  # room decides on lines and numbers, and these on room
+            self.place()
+            drawn.draw_without_rendering()
+            for row in self.rows:
+                for i, panel in enumerate(row):
+                    panel.fit(*self.cell(i))
+                    panel.measure()
+        self.place()
+        drawn.draw_without_rendering()
+
+    def cell(self, i: int) -> tuple[float, float]:
+        """Where the i-th panel of a row begins and ends, with all that is around it."""
+        width = (WIDTH - 2 * EDGE + GAP) / self.in_row
+        return EDGE + i * width, EDGE + (i + 1) * width - GAP
+
+    def slanted(self) -> bool:
+        """Whether panels in one row are so narrow that words below them slant."""
+        labels = (_tick_labels(ax, "x") for ax in self.drawn.axes)
+        return self.in_row > 1 and any(w.get_rotation() for each in labels for w in each)
+
+    def place(self) -> None:
+        """Put everything below one another; the drawing is as high as that makes it."""
+        down, put = float(EDGE), []
+        if self.title is not None:
+            put.append((self.title, EDGE, down))
+            down += _extent(self.title, self.title.get_text())[1] + 8
+        for row in self.rows:
+            down = self.place_row(row, down, put) + GAP
+        down -= GAP
+        for legend in self.legends:
+            put.append((legend, EDGE, down + GAP / 2))
+            down += GAP / 2 + legend.get_window_extent().height
+        self.finish(down + EDGE, put)
+
+    def place_row(self, row: list[_Panel], down: float, put: list[Any]) -> float:
+        top = max(panel.margins[2] for panel in row)
+        end = down
+        lefts = [max(r[i].margins[0] for r in self.rows if i < len(r)) for i in range(len(row))]
+        for i, panel in enumerate(row):
+            left, end_of_cell = self.cell(i)
+            left += lefts[i]
+            width = end_of_cell - panel.margins[1] - left
+            height = panel.height * self.scale
+            if panel.picture:
+                height = min(width * panel.ratio, 1.35 * panel.height)
+                width = height / panel.ratio
+            panel.box = (left, down + top, width, height)
+            under = down + top + height + panel.margins[3]
+            for legend in panel.legends:
+                put.append((legend, left if len(row) > 1 else EDGE, under + GAP / 2))
+                under += GAP / 2 + legend.get_window_extent().height
+            end = max(end, under)
+        return end
+
+    def finish(self, height: float, put: list[Any]) -> None:
+        """Set the height, and with it all places, which count from below."""
+        self.drawn.set_size_inches(WIDTH / 72, height / 72)
+        for row in self.rows:
+            for panel in row:
+                x, y, w, h = panel.box
+                place = (x / WIDTH, 1 - (y + h) / height, w / WIDTH, h / height)
+                for axes in panel.axes:
+                    axes.set_position(place)
+                for bar in panel.bars():
+                    bar.set_box_aspect(None)
+                    bar.set_position(((x + w + 8) / WIDTH, place[1], 12 / WIDTH, place[3]))
+        for what, x, y in put:
+            at = (x / WIDTH, 1 - y / height)
+            if what is self.title:
+                what.set_position(at)
+            else:
+                what.set_bbox_to_anchor(at, self.drawn.transFigure)
+
+
+def narrow(drawn: Figure) -> Figure | None:
+    """A copy of a figure for a phone; None where its parts are not panels.
+
+    Pictures stay side by side while their words have room; where words lie over one
+    another the panels become higher.
+    """
+    import matplotlib
+
+    from course_utils.display.figures import style
+
+    try:
+        panels = _panels(drawn)
+    except NoNarrow:
+        return None
+    pictures = all(panel.picture for panel in panels)
+    most = min(len(panels), WIDTH // PICTURE) if pictures else 1
+    in_row = [n for n in range(most, 0, -1) if len(panels) % n == 0]
+    ways = [(n, 1.0) for n in in_row] + [(1, 1.25), (1, 1.5)]
+    tried = []
+    with matplotlib.rc_context(style()):
+        for columns, scale in ways:
+            made = copy.deepcopy(drawn)
+            page = _Page(made, columns, scale)
+            tried.append((len(faults(made)) + page.slanted(), len(tried), made))
+            if not tried[-1][0]:
+                break
+    return min(tried, key=lambda found: found[:2])[2]
