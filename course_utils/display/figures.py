@@ -312,10 +312,10 @@ def show(
 ) -> None:
     """Display a figure as the cell's output, with the text that stands for it.
 
-    A page that is as narrow as a phone shows a second drawing with larger words, unless
-    `narrow` is False. `alt` says what is to be seen, for those who don't see it; `name`, where given, is
+    `alt` says what is to be seen, for those who don't see it; `name`, where given, is
     the figure's anchor on the page; `caption` says what dots, bands and dotted lines
-    mean, and over how many seeds.
+    mean, and over how many seeds. A phone shows a second drawing, laid out for it,
+    unless `narrow` is False.
     """
     from IPython.display import display
 

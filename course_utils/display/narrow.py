@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ WIDTH = 345  # pixels: what a page leaves on a screen of 390, and a little less
 SMALLEST = 11.25  # pixels of a word's size: 11 and more on a screen of 390
 GAP = 12  # pixels between two panels, and between a panel and its legend
 PICTURE = 110  # pixels that a picture in a row has at least
-EDGE = 2  # pixels that stay free around everything
+EDGE = 5  # pixels that stay free around everything
 _NUMBER = re.compile(r"[^A-Za-z]*")
 _PIECES = re.compile(r"(?:\$[^$]*\$|[^\s$])+?(?:-|\s+|$)|\S+")
 
@@ -36,12 +36,17 @@ class NoNarrow(Exception):
 # ---------------------------------------------------------------------------- the words
 
 
+def _whole(part: Any) -> Any:
+    """The figure that something is a part of."""
+    return part.get_figure(root=True)
+
+
 def _extent(word: Text, said: str) -> tuple[float, float]:
     """Width and height of a text in this word's font, whatever its rotation."""
     from matplotlib.text import Text
 
     probe = Text(0, 0, said, fontproperties=word.get_fontproperties())
-    probe.set_figure(word.get_figure(root=True))
+    probe.set_figure(_whole(word))
     box = probe.get_window_extent()
     return box.width, box.height
 
@@ -82,26 +87,19 @@ def _tick_labels(axes: Axes, which: str = "xy") -> Iterator[Text]:
         slack = 1e-6 * (high - low)
         for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
             for label in (tick.label1, tick.label2):
-                if low - slack <= tick.get_loc() <= high + slack:
-                    if axis.get_visible() and label.get_visible() and label.get_text():
-                        yield label
+                inside = low - slack <= tick.get_loc() <= high + slack
+                if inside and axis.get_visible() and label.get_visible():
+                    yield label
 
 
 def words(drawn: Figure) -> list[Text]:
     """Every text of a figure that is drawn."""
-    from matplotlib.axis import Axis
+    from matplotlib.axis import Tick
     from matplotlib.text import Text
 
-    found: list[Text] = []
-    for axes in drawn.axes:
-        found += _tick_labels(axes)
-    ticks = {id(t) for axis in drawn.findobj(Axis) for t in axis.findobj(Text)}
-    for axes in drawn.axes:
-        if axes.axison and axes.get_visible():
-            found += [axis.label for axis in (axes.xaxis, axes.yaxis)]
-            ticks |= {id(axes.xaxis.offsetText), id(axes.yaxis.offsetText)}
-            found += [axis.offsetText for axis in (axes.xaxis, axes.yaxis)]
-    found += [word for word in drawn.findobj(Text) if id(word) not in ticks]
+    ticks = {id(w) for tick in drawn.findobj(Tick) for w in tick.findobj(Text)}
+    others = [word for word in drawn.findobj(Text) if id(word) not in ticks]
+    found = [*(label for axes in drawn.axes for label in _tick_labels(axes)), *others]
     return [w for w in found if w.get_visible() and w.get_text().strip()]
 
 
@@ -128,11 +126,11 @@ def faults(drawn: Figure) -> list[str]:
 class _Panel:
     """Axes that stand in one place, with all that stands around them."""
 
-    def __init__(self, axes: list[Axes], legends: list[Legend]) -> None:
-        self.axes, self.legends = axes, legends
-        self.main = axes[0]
+    def __init__(self, axes: list[Axes]) -> None:
+        self.axes, self.main = axes, axes[0]
+        self.legends: list[Legend] = []
         place = self.main.get_position()
-        size = self.main.get_figure(root=True).get_size_inches() * 72
+        size = _whole(self.main).get_size_inches() * 72
         self.picture = self.main.get_aspect() != "auto"
         self.height = place.height * size[1]
         self.ratio = place.height * size[1] / (place.width * size[0])
@@ -142,7 +140,7 @@ class _Panel:
 
     def bars(self) -> list[Axes]:
         """The colour bars of this panel."""
-        every = self.main.get_figure(root=True).axes
+        every = _whole(self.main).axes
         return [ax for ax in every if self.main in _info(ax).get("parents", [])]
 
     def measure(self) -> None:
@@ -160,63 +158,60 @@ class _Panel:
             max(0.0, inner.y0 - min(b.y0 for b in boxes)),
         )
 
-    def titles(self) -> list[Text]:
-        every = (getattr(self.main, f"{k}title") for k in ("_left_", "_right_", ""))
-        return [title for title in every if title.get_text()]
-
     def wrap(self, word: Text, room: float) -> None:
+        """Break a text anew, from what it was at first."""
         said = self.said.setdefault(word, word.get_text())
         word.set_text(_wrapped(word, said, room))
 
     def fit(self, left: float, right: float) -> None:
         """Break the words around the box: they may go from `left` to `right`."""
         x, _, width, height = self.box
-        for title in self.titles():
+        titles = (getattr(self.main, f"{k}title") for k in ("_left_", "_right_", ""))
+        for title in titles:
             self.wrap(title, right - left)
-            if title is self.main._left_title:  # type: ignore[attr-defined]
+            if title.get_ha() == "left":
                 title.set_x((left - x) / width)
         label = self.main.xaxis.label
-        if label.get_text():
-            self.wrap(label, right - left)
-            half = _extent(label, label.get_text())[0] / 2
-            middle = min(max(x + width / 2, left + half), right - half)
-            label.set_x((middle - x) / width)
-        if self.main.yaxis.label.get_text():
-            self.wrap(self.main.yaxis.label, height)
+        self.wrap(label, right - left)
+        half = _extent(label, label.get_text())[0] / 2
+        middle = min(max(x + width / 2, left + half), right - half)
+        label.set_x((middle - x) / width)
+        self.wrap(self.main.yaxis.label, height)
         self.fit_ticks()
 
     def fit_ticks(self) -> None:
         """Let no label of the x axis touch the next: break, thin or slant them."""
         axes = self.main
-        labels = sorted(
-            _tick_labels(axes, "x"), key=lambda label: label.get_window_extent().x0
-        )
+        labels = sorted(_tick_labels(axes, "x"), key=lambda w: w.get_window_extent().x0)
         if len(labels) < 2:
             return
-        if labels[0].get_rotation() % 90 == 0 and not _touch(labels):
-            return
-        at = [label.get_unitless_position()[0] for label in labels]
-        pixels = [float(axes.transData.transform((x, 0))[0]) for x in at]
-        room = min(abs(b - a) for a, b in pairwise(pixels))
+        size, slant = labels[0].get_fontsize(), labels[0].get_rotation()
         said = [label.get_text() for label in labels]
-        if labels[0].get_rotation() % 90:
-            if room * 0.71 < 0.95 * labels[0].get_size():
+        at = [label.get_unitless_position()[0] for label in labels]
+        points = [float(axes.transData.transform((x, 0))[0]) for x in at]
+        room = min(abs(b - a) for a, b in pairwise(points))
+        if slant % 90:
+            if room * 0.71 < 0.95 * size:
                 axes.tick_params(axis="x", labelrotation=90)
+        elif not _touch(labels):
             return
-        if all(_NUMBER.fullmatch(text) for text in said):
+        elif all(_NUMBER.fullmatch(text) for text in said):
             axes.set_xticks(at[::2], said[::2])
-            return
-        broken = [_wrapped(label, s, room - 4) for label, s in zip(labels, said)]
-        if all(_extent(label, s)[0] <= room - 2 for label, s in zip(labels, broken)):
-            axes.set_xticks(at, broken)
-            return
-        joined = [re.sub(r"\n", " ", text.replace("-\n", "-")) for text in said]
-        axes.set_xticks(at, joined, rotation=45, ha="right")
-        for label in axes.get_xticklabels():
-            label.set(rotation_mode="anchor", va="center")
+        elif all(
+            _extent(label, text)[0] < room - 2
+            for label in labels
+            for text in _wrapped(label, label.get_text(), room - 4).split("\n")
+        ):
+            axes.set_xticks(at, [_wrapped(labels[0], text, room - 4) for text in said])
+        else:
+            whole = [text.replace("-\n", "-").replace("\n", " ") for text in said]
+            axes.set_xticks(at, whole, rotation=45, ha="right")
+            for label in axes.get_xticklabels():
+                label.set(rotation_mode="anchor", va="center")
 
 
 def _touch(labels: list[Text]) -> bool:
+    """Whether labels beside one another have hardly a gap."""
     boxes = [label.get_window_extent() for label in labels]
     return any(a.x1 + 3 > b.x0 for a, b in pairwise(boxes))
 
@@ -236,16 +231,11 @@ def _panels(drawn: Figure) -> list[_Panel]:
             places.setdefault((place.num1, place.num2), []).append(axes)
         elif not _info(axes):
             raise NoNarrow
-    others = [text for text in drawn.texts if text is not drawn._suptitle]
+    title = drawn._suptitle  # type: ignore[attr-defined]
+    others = [text for text in drawn.texts if text is not title]
     if not places or others or drawn.subfigs:
         raise NoNarrow
-    return [
-        _Panel(
-            axes,
-            [legend for ax in axes if (legend := ax.get_legend()) is not None],
-        )
-        for _, axes in sorted(places.items())
-    ]
+    return [_Panel(axes) for _, axes in sorted(places.items())]
 
 
 # ------------------------------------------------------------------------- the drawing
@@ -263,38 +253,35 @@ def _set_sizes(drawn: Figure) -> None:
                 axis.set_tick_params(which, labelsize=tick.label1.get_fontsize())
 
 
-def _legend_below(legend: Legend, owner: Any) -> Legend:
+def _legend_below(owner: Any, legend: Legend) -> Legend:
     """The same legend in as many columns as fit, to be put where there is room."""
-    handles = [h for h in legend.legend_handles if h is not None]
-    texts = legend.get_texts()
-    title = legend.get_title().get_text()
+    texts, title = legend.get_texts(), legend.get_title().get_text()
     if legend.axes is None:
         owner.legends.remove(legend)  # `legend.remove` would ask the figure copied
-    made = legend
-    for columns in range(len(texts), 0, -1):
+    size = max((text.get_fontsize() for text in texts), default=SMALLEST)
+    for columns in range(len(texts), -1, -1):
         made = owner.legend(
-            handles,
+            [handle for handle in legend.legend_handles if handle is not None],
             [text.get_text() for text in texts],
             title=title or None,
-            fontsize=texts[0].get_fontsize(),
-            title_fontsize=texts[0].get_fontsize(),
-            alignment="left",
+            fontsize=size,
+            title_fontsize=size,
             labelcolor=[text.get_color() for text in texts],
             loc="upper left",
             bbox_to_anchor=(0, 0),
-            bbox_transform=owner.get_figure(root=True).transFigure,
-            ncols=columns,
+            bbox_transform=_whole(owner).transFigure,
+            ncols=max(columns, 1),
+            alignment="left",
             borderpad=0,
             borderaxespad=0,
             columnspacing=1.2,
             frameon=False,
         )
         made.set_in_layout(False)
-        if made.get_window_extent().width <= WIDTH - 2 * EDGE:
-            break
-        if columns > 1:
-            made.remove()
-    return made
+        if columns < 2 or made.get_window_extent().width <= WIDTH - 2 * EDGE:
+            return made
+        made.remove()
+    raise AssertionError("a legend of no columns")
 
 
 def _own_labels(panels: list[_Panel]) -> None:
@@ -323,9 +310,9 @@ class _Page:
         if in_row == 1:
             _own_labels(panels)
         for panel in panels:
-            found = [_legend_below(x, x.axes) for x in panel.legends]
-            panel.legends = found
-        self.legends = [_legend_below(legend, drawn) for legend in [*drawn.legends]]
+            legends = [(ax, legend) for ax in panel.axes if (legend := ax.get_legend())]
+            panel.legends = [_legend_below(*each) for each in legends]
+        self.legends = [_legend_below(drawn, legend) for legend in [*drawn.legends]]
         self.title = drawn._suptitle  # type: ignore[attr-defined]
         if self.title is not None:
             room = WIDTH - 2 * EDGE
@@ -349,7 +336,9 @@ class _Page:
     def slanted(self) -> bool:
         """Whether panels in one row are so narrow that words below them slant."""
         labels = (_tick_labels(ax, "x") for ax in self.drawn.axes)
-        return self.in_row > 1 and any(w.get_rotation() for each in labels for w in each)
+        return self.in_row > 1 and any(
+            w.get_rotation() for each in labels for w in each
+        )
 
     def place(self) -> None:
         """Put everything below one another; the drawing is as high as that makes it."""
@@ -366,13 +355,12 @@ class _Page:
         self.finish(down + EDGE, put)
 
     def place_row(self, row: list[_Panel], down: float, put: list[Any]) -> float:
-        top = max(panel.margins[2] for panel in row)
-        end = down
-        lefts = [max(r[i].margins[0] for r in self.rows if i < len(r)) for i in range(len(row))]
+        """Give each panel of a row its box, and say how far down the row goes."""
+        top, end = max(panel.margins[2] for panel in row), down
         for i, panel in enumerate(row):
-            left, end_of_cell = self.cell(i)
-            left += lefts[i]
-            width = end_of_cell - panel.margins[1] - left
+            left, right = self.cell(i)
+            left += max(other[i].margins[0] for other in self.rows)
+            width = max(right - panel.margins[1] - left, PICTURE)
             height = panel.height * self.scale
             if panel.picture:
                 height = min(width * panel.ratio, 1.35 * panel.height)
@@ -394,9 +382,10 @@ class _Page:
                 place = (x / WIDTH, 1 - (y + h) / height, w / WIDTH, h / height)
                 for axes in panel.axes:
                     axes.set_position(place)
+                beside = ((x + w + 8) / WIDTH, place[1], 12 / WIDTH, place[3])
                 for bar in panel.bars():
                     bar.set_box_aspect(None)
-                    bar.set_position(((x + w + 8) / WIDTH, place[1], 12 / WIDTH, place[3]))
+                    bar.set_position(beside)
         for what, x, y in put:
             at = (x / WIDTH, 1 - y / height)
             if what is self.title:
@@ -423,7 +412,7 @@ def narrow(drawn: Figure) -> Figure | None:
     most = min(len(panels), WIDTH // PICTURE) if pictures else 1
     in_row = [n for n in range(most, 0, -1) if len(panels) % n == 0]
     ways = [(n, 1.0) for n in in_row] + [(1, 1.25), (1, 1.5)]
-    tried = []
+    tried: list[tuple[int, int, Figure]] = []
     with matplotlib.rc_context(style()):
         for columns, scale in ways:
             made = copy.deepcopy(drawn)

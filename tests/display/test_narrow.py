@@ -1,4 +1,4 @@
-"""The second drawing of a figure, for a phone: what can be read, and where it stands."""
+"""The second drawing of a figure, for a phone: its words, and where they stand."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LONG = "A finding that takes more words than a phone has room for in a single li
 
 def lines():
     series = {name: np.arange(1, 5) ** n for n, name in enumerate(plots.MODEL_COLOURS)}
-    labels = dict(x_label="a label, " * 7, y_label="the share of all answers right")
+    labels = {"x_label": "a label, " * 7, "y_label": "the share of all answers right"}
     return plots.plot_lines([1, 2, 3, 4], series, title=LONG, log_y=True, **labels)
 
 
@@ -207,7 +207,7 @@ def test_a_figure_is_laid_out_alike_each_time():
 
 
 def test_parts_that_are_no_panels_leave_one_drawing(monkeypatch):
-    drawn, axes = plots.figure()
+    drawn, _ = plots.figure()
     drawn.add_axes((0.5, 0.5, 0.1, 0.1))
     assert narrow(figure_of(drawn)) is None
     seen = []
@@ -230,10 +230,12 @@ def test_the_page_shows_one_of_the_two_drawings(monkeypatch):
     assert "display:none" in small[: small.index(">")]
     assert all(f'aria-label="{ALT}"' in each for each in (wide, small))
     ids = [set(re.findall(r'id="([^"]+)"', each)) for each in (wide, small)]
-    assert ids[0] and ids[1] and not ids[0] & ids[1]
+    assert all(ids)
+    assert not ids[0] & ids[1]
     for each, own in zip((wide, small), ids):
         used = re.findall(r'(?:href="#|url\(#)([^")]+)', each)
-        assert used and set(used) <= own
+        assert used
+        assert set(used) <= own
     rule = r"\.course-figure \.course-{} ?{{ ?display: ?{} ?!important"
     css = (ROOT / "book" / "_static" / "course.css").read_text("utf-8")
     for name, display in (("wide", "none"), ("narrow", "block")):
