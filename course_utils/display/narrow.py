@@ -185,7 +185,7 @@ class _Panel:
         labels = sorted(_tick_labels(axes, "x"), key=lambda w: w.get_window_extent().x0)
         if len(labels) < 2:
             return
-        size, slant = labels[0].get_fontsize(), labels[0].get_rotation()
+        size, slant = float(labels[0].get_fontsize()), labels[0].get_rotation()
         said = [label.get_text() for label in labels]
         at = [label.get_unitless_position()[0] for label in labels]
         points = [float(axes.transData.transform((x, 0))[0]) for x in at]
