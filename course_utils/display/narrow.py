@@ -88,7 +88,8 @@ def _tick_labels(axes: Axes, which: str = "xy") -> Iterator[Text]:
         for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
             for label in (tick.label1, tick.label2):
                 inside = low - slack <= tick.get_loc() <= high + slack
-                if inside and axis.get_visible() and label.get_visible():
+                shown = axis.get_visible() and label.get_visible()
+                if inside and shown and label.get_text():
                     yield label
 
 
@@ -177,7 +178,17 @@ class _Panel:
         middle = min(max(x + width / 2, left + half), right - half)
         label.set_x((middle - x) / width)
         self.wrap(self.main.yaxis.label, height)
+        self.fit_rows()
         self.fit_ticks()
+
+    def fit_rows(self) -> None:
+        """Make the box so high that labels of rows don't touch."""
+        boxes = [label.get_window_extent() for label in _tick_labels(self.main, "y")]
+        tops = sorted(box.y1 for box in boxes)
+        most = max((box.height for box in boxes), default=0.0)
+        if len(tops) > 1:
+            near = min(b - a for a, b in pairwise(tops))
+            self.height *= min(max(1.0, 1.1 * most / max(near, 1.0)), 2.0)
 
     def fit_ticks(self) -> None:
         """Let no label of the x axis touch the next: break, thin or slant them."""
