@@ -10,9 +10,17 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Iterator
-from itertools import combinations, pairwise
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
+
+from course_utils.display.figure_words import (
+    extent,
+    faults,
+    tick_labels,
+    touch,
+    whole_of,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,101 +32,12 @@ WIDTH = 345  # pixels: what a page leaves on a screen of 390, and a little less
 SMALLEST = 11.25  # pixels of a word's size: 11 and more on a screen of 390
 GAP = 12  # pixels between two panels, and between a panel and its legend
 PICTURE = 110  # pixels that a picture in a row has at least
-EDGE = 5  # pixels that stay free around everything
+EDGE = 6  # pixels that stay free around everything
 _NUMBER = re.compile(r"[^A-Za-z]*")
-_PIECES = re.compile(r"(?:\$[^$]*\$|[^\s$])+?(?:-|\s+|$)|\S+")
 
 
 class NoNarrow(Exception):
     """A figure whose parts stand where no panel is: it has one drawing only."""
-
-
-# ---------------------------------------------------------------------------- the words
-
-
-def _whole(part: Any) -> Any:
-    """The figure that something is a part of."""
-    return part.get_figure(root=True)
-
-
-def _extent(word: Text, said: str) -> tuple[float, float]:
-    """Width and height of a text in this word's font, whatever its rotation."""
-    from matplotlib.text import Text
-
-    probe = Text(0, 0, said, fontproperties=word.get_fontproperties())
-    probe.set_figure(_whole(word))
-    box = probe.get_window_extent()
-    return box.width, box.height
-
-
-def _lines(word: Text, said: str, room: float) -> list[str]:
-    """Break a line between words, and after a hyphen, where it is wider than `room`."""
-    lines = [""]
-    for piece in _PIECES.findall(said):
-        if lines[-1] and _extent(word, (lines[-1] + piece).rstrip())[0] > room:
-            lines.append("")
-        lines[-1] += piece
-    return [line.rstrip() for line in lines]
-
-
-def _wrapped(word: Text, said: str, room: float) -> str:
-    """Break a text into as few lines as have room, all of them about as long."""
-    broken = []
-    for line in said.split("\n"):
-        lines = _lines(word, line, room)
-        if len(lines) == 1:
-            broken += lines
-            continue
-        for twentieths in range(19, 9, -1):
-            tighter = _lines(word, line, room * twentieths / 20)
-            if len(tighter) > len(lines):
-                break
-            lines = tighter
-        broken += lines
-    return "\n".join(broken)
-
-
-def _tick_labels(axes: Axes, which: str = "xy") -> Iterator[Text]:
-    """The labels of an axes' ticks that are drawn."""
-    if not (axes.axison and axes.get_visible()):
-        return
-    for axis in (getattr(axes, f"{name}axis") for name in which):
-        low, high = sorted(axis.get_view_interval())
-        slack = 1e-6 * (high - low)
-        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
-            for label in (tick.label1, tick.label2):
-                inside = low - slack <= tick.get_loc() <= high + slack
-                shown = axis.get_visible() and label.get_visible()
-                if inside and shown and label.get_text():
-                    yield label
-
-
-def words(drawn: Figure) -> list[Text]:
-    """Every text of a figure that is drawn."""
-    from matplotlib.axis import Tick
-    from matplotlib.text import Text
-
-    ticks = {id(w) for tick in drawn.findobj(Tick) for w in tick.findobj(Text)}
-    others = [word for word in drawn.findobj(Text) if id(word) not in ticks]
-    found = [*(label for axes in drawn.axes for label in _tick_labels(axes)), *others]
-    return [w for w in found if w.get_visible() and w.get_text().strip()]
-
-
-def faults(drawn: Figure) -> list[str]:
-    """Words that lie over one another or leave the drawing, when it has been drawn."""
-    found, boxes = [], []
-    width, height = drawn.bbox.width, drawn.bbox.height
-    for word in words(drawn):
-        box = word.get_window_extent()
-        if min(box.x0, box.y0, width - box.x1, height - box.y1) < -0.5:
-            found.append(f"{word.get_text()!r} leaves the drawing")
-        if word.get_rotation() % 90 == 0:  # slanted labels have boxes that overlap
-            boxes.append((word, box))
-    for (one, a), (other, b) in combinations(boxes, 2):
-        across = min(a.x1, b.x1) - max(a.x0, b.x0)
-        if across > 1 and min(a.y1, b.y1) - max(a.y0, b.y0) > 3:
-            found.append(f"{one.get_text()!r} lies on {other.get_text()!r}")
-    return found
 
 
 # --------------------------------------------------------------------------- the panels
@@ -131,7 +50,7 @@ class _Panel:
         self.axes, self.main = axes, axes[0]
         self.legends: list[Legend] = []
         place = self.main.get_position()
-        size = _whole(self.main).get_size_inches() * 72
+        size = whole_of(self.main).get_size_inches() * 72
         self.picture = self.main.get_aspect() != "auto"
         self.height = place.height * size[1]
         self.ratio = place.height * size[1] / (place.width * size[0])
@@ -141,7 +60,7 @@ class _Panel:
 
     def bars(self) -> list[Axes]:
         """The colour bars of this panel."""
-        every = _whole(self.main).axes
+        every = whole_of(self.main).axes
         return [ax for ax in every if self.main in _info(ax).get("parents", [])]
 
     def measure(self) -> None:
@@ -162,7 +81,7 @@ class _Panel:
     def wrap(self, word: Text, room: float) -> None:
         """Break a text anew, from what it was at first."""
         said = self.said.setdefault(word, word.get_text())
-        word.set_text(_wrapped(word, said, room))
+        word.set_text(wrapped(word, said, room))
 
     def fit(self, left: float, right: float) -> None:
         """Break the words around the box: they may go from `left` to `right`."""
@@ -174,7 +93,7 @@ class _Panel:
                 title.set_x((left - x) / width)
         label = self.main.xaxis.label
         self.wrap(label, right - left)
-        half = _extent(label, label.get_text())[0] / 2
+        half = extent(label, label.get_text())[0] / 2
         middle = min(max(x + width / 2, left + half), right - half)
         label.set_x((middle - x) / width)
         self.wrap(self.main.yaxis.label, height)
@@ -183,7 +102,7 @@ class _Panel:
 
     def fit_rows(self) -> None:
         """Make the box so high that labels of rows don't touch."""
-        boxes = [label.get_window_extent() for label in _tick_labels(self.main, "y")]
+        boxes = [label.get_window_extent() for label in tick_labels(self.main, "y")]
         tops = sorted(box.y1 for box in boxes)
         most = max((box.height for box in boxes), default=0.0)
         if len(tops) > 1:
@@ -193,7 +112,7 @@ class _Panel:
     def fit_ticks(self) -> None:
         """Let no label of the x axis touch the next: break, thin or slant them."""
         axes = self.main
-        labels = sorted(_tick_labels(axes, "x"), key=lambda w: w.get_window_extent().x0)
+        labels = sorted(tick_labels(axes, "x"), key=lambda w: w.get_window_extent().x0)
         if len(labels) < 2:
             return
         size, slant = float(labels[0].get_fontsize()), labels[0].get_rotation()
@@ -204,27 +123,21 @@ class _Panel:
         if slant % 90:
             if room * 0.71 < 0.95 * size:
                 axes.tick_params(axis="x", labelrotation=90)
-        elif not _touch(labels):
+        elif not touch(labels):
             return
         elif all(_NUMBER.fullmatch(text) for text in said):
             axes.set_xticks(at[::2], said[::2])
         elif all(
-            _extent(label, text)[0] < room - 2
+            extent(label, text)[0] < room - 2
             for label in labels
-            for text in _wrapped(label, label.get_text(), room - 4).split("\n")
+            for text in wrapped(label, label.get_text(), room - 4).split("\n")
         ):
-            axes.set_xticks(at, [_wrapped(labels[0], text, room - 4) for text in said])
+            axes.set_xticks(at, [wrapped(labels[0], text, room - 4) for text in said])
         else:
             whole = [text.replace("-\n", "-").replace("\n", " ") for text in said]
             axes.set_xticks(at, whole, rotation=45, ha="right")
             for label in axes.get_xticklabels():
                 label.set(rotation_mode="anchor", va="center")
-
-
-def _touch(labels: list[Text]) -> bool:
-    """Whether labels beside one another have hardly a gap."""
-    boxes = [label.get_window_extent() for label in labels]
-    return any(a.x1 + 3 > b.x0 for a, b in pairwise(boxes))
 
 
 def _info(axes: Axes) -> dict[str, Any]:
@@ -280,7 +193,7 @@ def _legend_below(owner: Any, legend: Legend) -> Legend:
             labelcolor=[text.get_color() for text in texts],
             loc="upper left",
             bbox_to_anchor=(0, 0),
-            bbox_transform=_whole(owner).transFigure,
+            bbox_transform=whole_of(owner).transFigure,
             ncols=max(columns, 1),
             alignment="left",
             borderpad=0,
@@ -327,7 +240,7 @@ class _Page:
         self.title = drawn._suptitle  # type: ignore[attr-defined]
         if self.title is not None:
             room = WIDTH - 2 * EDGE
-            said = _wrapped(self.title, self.title.get_text(), room)
+            said = wrapped(self.title, self.title.get_text(), room)
             self.title.set(text=said, ha="left", va="top")
         for _ in range(4):  # room decides on lines and numbers, and these on room
             self.place()
@@ -346,7 +259,7 @@ class _Page:
 
     def slanted(self) -> bool:
         """Whether panels in one row are so narrow that words below them slant."""
-        labels = (_tick_labels(ax, "x") for ax in self.drawn.axes)
+        labels = (tick_labels(ax, "x") for ax in self.drawn.axes)
         return self.in_row > 1 and any(
             w.get_rotation() for each in labels for w in each
         )
@@ -356,7 +269,7 @@ class _Page:
         down, put = float(EDGE), []
         if self.title is not None:
             put.append((self.title, EDGE, down))
-            down += _extent(self.title, self.title.get_text())[1] + 8
+            down += extent(self.title, self.title.get_text())[1] + 8
         for row in self.rows:
             down = self.place_row(row, down, put) + GAP
         down -= GAP

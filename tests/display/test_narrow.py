@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from course_utils.display import figures, plots
-from course_utils.display.narrow import WIDTH, faults, narrow, words
+from course_utils.display.figure_words import faults, words
+from course_utils.display.narrow import WIDTH, narrow
 from course_utils.display.scaling_plots import plot_scaling
 
 ROOT = Path(__file__).parents[2]

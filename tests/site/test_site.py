@@ -110,11 +110,12 @@ class Visit:
 
 SMALLEST = 11  # pixels of a word in a drawing, on a phone
 FAULTS = r"""() => {
-  // Boxes of lines touch, so a collision is more; a slanted word's box is mostly empty.
+  // Boxes of lines touch, so a collision is more. The box of a slanted word is mostly
+  // empty, and that of a formula much higher than its letters.
   const collisions = (words) => {
     const level = words.filter((word) => {
       const { a, b } = word.getScreenCTM();
-      return Math.abs(a * b) < 1e-6;
+      return Math.abs(a * b) < 1e-6 && !word.querySelector("tspan");
     });
     const boxes = level.map((word) => [word, word.getBoundingClientRect()]);
     const common = (a, b) => [
@@ -154,7 +155,8 @@ FAULTS = r"""() => {
   const drawings = ".bd-article svg:not(mjx-container *, button *)";
   for (const drawing of document.querySelectorAll(drawings)) {
     const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
-    const size = (word) => unit * parseFloat(getComputedStyle(word).fontSize);
+    const size = (word) => unit * parseFloat(getComputedStyle(
+      word.querySelector("tspan[style*=font-size]") || word).fontSize);
     const words = [...drawing.querySelectorAll("text")].filter(
       (word) => word.textContent.trim() && word.getBoundingClientRect().width);
     const small = words.filter((word) => innerWidth < 600 && size(word) < SMALLEST);
