@@ -189,15 +189,18 @@ def _with_all_words(drawn: Figure) -> Any:
     return Bbox.union([drawn.bbox_inches, drawn.get_tightbbox().padded(0.1)])
 
 
-def _svg(drawn: Figure, prefix: str) -> str:
-    """The figure as SVG: colours by name of the page's palette, ids its own."""
+def _svg(drawn: Figure, prefix: str, whole: bool = False) -> str:
+    """The figure as SVG: colours by name of the page's palette, ids its own.
+
+    A figure that is `whole` has no words that run over its edge.
+    """
     import matplotlib
 
     file = io.StringIO()
     _plain_powers(drawn)
     with matplotlib.rc_context(style()):
         nothing = {"Date": None, "Creator": None, "Format": None, "Type": None}
-        box = _with_all_words(drawn)
+        box = None if whole else _with_all_words(drawn)
         drawn.savefig(file, format="svg", metadata=nothing, bbox_inches=box)
     svg = _LEFT_OUT.sub("", file.getvalue())
     svg = _words(re.sub(r"<[^>]+>", _shorter_numbers, svg))
@@ -229,7 +232,8 @@ def dark_css(what: str, declarations: str) -> str:
 def figure_style() -> str:
     """The style that a figure or a diagram brings along; the site has its own.
 
-    What is drawn in black for want of a colour, and the ground of a legend, follow too.
+    What is drawn in black for want of a colour, and the ground of a legend, follow too;
+    of two drawings a phone shows the one that was made for it.
     """
     ink, surface, grid = (
         f"var(--course-{name},{COLOURS[name]})" for name in ("ink", "surface", "grid")
@@ -238,6 +242,8 @@ def figure_style() -> str:
         f"<style>.course-figure svg{{fill:{ink}}}"
         '.course-figure g[id*="-legend_"]>g:first-child>path[style*="#ffffff"]'
         f"{{fill:{surface}!important;stroke:{grid}!important}}"
+        "@media(max-width:600px){.course-figure .course-wide{display:none!important}"
+        ".course-figure .course-narrow{display:block!important}}"
         f"{dark_css(':is(.course-figure,.course-diagram)', palette_css(COLOURS_DARK))}"
         "</style>"
     )
@@ -281,33 +287,53 @@ def require_alt(alt: Any) -> str:
     return " ".join(alt.split())
 
 
+def _element(svg: str, size: Any, attributes: str, hidden: bool = False) -> str:
+    """A drawing with the size, in pixels, and the font that it has on the page."""
+    width, height = (round(side) for side in size)
+    shown = "display:none;margin:auto;" if hidden else ""
+    return re.sub(
+        r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>",
+        rf'<svg xmlns="http://www.w3.org/2000/svg" '
+        rf'xmlns:xlink="http://www.w3.org/1999/xlink" \1 width="{width}" '
+        rf'height="{height}" {attributes} style="{shown}max-width:100%;height:auto;'
+        r"stroke-linejoin:round;stroke-linecap:butt;"
+        r'font-family:var(--course-sans, sans-serif)">',
+        svg,
+        count=1,
+    )
+
+
 def show(
-    drawn: Figure | Axes, alt: str, name: str | None = None, caption: str = ""
+    drawn: Figure | Axes,
+    alt: str,
+    name: str | None = None,
+    caption: str = "",
+    narrow: bool = True,
 ) -> None:
     """Display a figure as the cell's output, with the text that stands for it.
 
     `alt` says what is to be seen, for those who don't see it; `name`, where given, is
     the figure's anchor on the page; `caption` says what dots, bands and dotted lines
-    mean, and over how many seeds.
+    mean, and over how many seeds. A phone shows a second drawing, laid out for it,
+    unless `narrow` is False.
     """
     from IPython.display import display
+
+    from course_utils.display.narrow import narrow as laid_out_narrow
 
     said = require_alt(alt)
     whole: Any = getattr(drawn, "figure", drawn)
     text = html.escape(said)
     prefix = name or "f" + hashlib.sha256(text.encode()).hexdigest()[:8]
-    svg = _svg(whole, prefix)
-    width, height = (round(96 * side) for side in whole.get_size_inches())
-    svg = re.sub(
-        r"<svg [^>]*?(viewBox=\"[^\"]*\")[^>]*>",
-        rf'<svg xmlns="http://www.w3.org/2000/svg" '
-        rf'xmlns:xlink="http://www.w3.org/1999/xlink" \1 width="{width}" '
-        rf'height="{height}" role="img" aria-label="{text}" '
-        r'style="max-width:100%;height:auto;stroke-linejoin:round;stroke-linecap:butt;'
-        r'font-family:var(--course-sans, sans-serif)">',
-        svg,
-        count=1,
-    )
+    role = f'role="img" aria-label="{text}"'
+    svg, size = _svg(whole, prefix), 96 * whole.get_size_inches()
+    small = laid_out_narrow(whole) if narrow else None
+    if small is None:
+        svg = _element(svg, size, role)
+    else:
+        svg = _element(svg, size, f'class="course-wide" {role}')
+        second, size = _svg(small, f"{prefix}-narrow", True), small.bbox.size
+        svg += _element(second, size, f'class="course-narrow" {role}', hidden=True)
     page = figure_html(svg, caption, name)
     plain = "\n".join(filter(None, (said, " ".join(caption.split()))))
     display({"text/html": page, "text/plain": plain}, raw=True)

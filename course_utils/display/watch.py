@@ -68,9 +68,9 @@ class Watch:
             self.sampled = time.monotonic()
         if now - self.drawn >= REDRAW or due or ended:
             self.drawn = now
-            self.redraw()
+            self.redraw(ended)
 
-    def redraw(self) -> None:
+    def redraw(self, ended: bool) -> None:
         """Show the curve and the last sample in place of what stood there."""
         if progress.place() != "notebook" or len(self.history) < 2:
             return
@@ -78,7 +78,7 @@ class Watch:
         from IPython.utils.capture import capture_output
 
         with capture_output() as captured:
-            show(self.plot(), alt=ALT)
+            show(self.plot(), alt=ALT, narrow=ended)
         drawing = captured.outputs[0].data["text/html"]
         if self.samples:
             step, seconds, text = self.samples[-1]

@@ -324,7 +324,7 @@ def test_nothing_leaves_the_picture(picture):
                 assert 0.7 * size <= box["y"] <= drawing.height, letters
 
 
-def test_the_site_shows_one_of_the_two_drawings_and_a_notebook_the_wide_one(shown):
+def test_a_wide_page_shows_the_wide_drawing_and_a_phone_the_narrow_one(shown):
     diagrams.show(
         PICTURES["queries_keys_values"](), alt=ALT, caption="From $X$ to $C$."
     )
@@ -334,7 +334,7 @@ def test_the_site_shows_one_of_the_two_drawings_and_a_notebook_the_wide_one(show
     assert (wide, narrow) == (("wide", "block"), ("narrow", "none"))
     css = (ROOT / "book" / "_static" / "course.css").read_text("utf-8")
     for name, display in (("wide", "none"), ("narrow", "block")):
-        rule = rf"\.course-diagram \.course-{name} \{{ display: {display} !important"
+        rule = rf"\.course-figure \.course-{name} \{{ display: {display} !important"
         assert re.search(rule, css)
 
 

@@ -81,7 +81,7 @@ def test_a_figure_brings_no_style_for_the_rest_of_the_page(shown):
     page = shown[0]["text/html"]
     (style,) = re.findall(r"<style>(.*?)</style>", page)
     selectors = re.findall(r"([^{}]+)\{[^{}]+\}", style)
-    assert len(selectors) == 4
+    assert len(selectors) == 6
     assert all(".course-figure" in selector for selector in selectors)
     assert "stroke-linejoin:round" in page
 
@@ -123,7 +123,7 @@ def test_figures_take_the_pages_colours_and_no_black(shown):
 def test_words_are_words_in_the_pages_font(shown):
     lines = plots.plot_lines([1, 2, 4], {"a": [0.001, 0.1, 1]}, log_y=True, title="A")
     lines.set_xticks([1, 2, 4])
-    plots.show(lines, alt=ALT)
+    plots.show(lines, alt=ALT, narrow=False)
     page = shown[0]["text/html"]
     words = re.findall(r"<text [^>]*>([^<]*)</text>", page)
     assert {"1", "2", "4", "10⁻³", "10⁻²", "10⁻¹", "A"} <= set(words)

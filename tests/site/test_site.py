@@ -108,7 +108,23 @@ class Visit:
 
 # --------------------------------------------------------------- what a page must be
 
+SMALLEST = 11  # pixels of a word in a drawing, on a phone
 FAULTS = r"""() => {
+  // Boxes of lines touch, so a collision is more. The box of a slanted word is mostly
+  // empty, and that of a formula much higher than its letters.
+  const collisions = (words) => {
+    const level = words.filter((word) => {
+      const { a, b } = word.getScreenCTM();
+      return Math.abs(a * b) < 1e-6 && !word.querySelector("tspan");
+    });
+    const boxes = level.map((word) => [word, word.getBoundingClientRect()]);
+    const common = (a, b) => [
+      Math.min(a.right, b.right) - Math.max(a.left, b.left),
+      Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+    return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
+      Math.min(...common(a, b)) > 4
+    ).map(([other]) => `"${one.textContent}" lies on "${other.textContent}"`));
+  };
   const found = [];
   if (document.documentElement.scrollWidth > innerWidth)
     found.push(`scrolls sideways: ${document.documentElement.scrollWidth} px`);
@@ -136,8 +152,20 @@ FAULTS = r"""() => {
         || own.top < room.top - 1 || own.bottom > room.bottom + 1))
       found.push(`words cut off in the figure: ${word.closest("svg").ariaLabel}`);
   }
+  const drawings = ".bd-article svg:not(mjx-container *, button *)";
+  for (const drawing of document.querySelectorAll(drawings)) {
+    const unit = drawing.getBoundingClientRect().width / drawing.viewBox.baseVal.width;
+    const size = (word) => unit * parseFloat(getComputedStyle(
+      word.querySelector("tspan[style*=font-size]") || word).fontSize);
+    const words = [...drawing.querySelectorAll("text")].filter(
+      (word) => word.textContent.trim() && word.getBoundingClientRect().width);
+    const small = words.filter((word) => innerWidth < 600 && size(word) < SMALLEST);
+    if (small.length)
+      found.push(`words of ${size(small[0]).toFixed(1)} px: ${small[0].textContent}`);
+    if (drawing.closest(".course-figure")) found.push(...collisions(words));
+  }
   return found;
-}"""
+}""".replace("SMALLEST", str(SMALLEST))
 
 
 def lay_out(page: Page) -> None:
