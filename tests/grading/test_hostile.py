@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hostile.attacks import ATTACKS, Attack
 
+from course_utils.grading.classroom.gradebook import result_row
 from course_utils.grading.classroom.submission_grader import examine, judge_all
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import chapter_questions
@@ -69,8 +70,10 @@ def test_no_attack_is_listed_twice_and_each_is_python():
 
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.name)
 def test_an_attack_gets_its_true_score_and_its_flag(attack, tmp_path):
-    score, flags, _ = grade(submission(attack))
+    score, flags, results = grade(submission(attack))
     assert score == attack.score, flags
+    said = "".join(result_row("", results, flags)["flags"])
+    assert said.isprintable()  # no table or page stumbles over it
     if attack.flag:
         assert any(re.search(attack.flag, flag) for flag in flags), flags
     else:

@@ -134,6 +134,19 @@ def test_what_computes_elsewhere_is_told(answer, said):
     assert said in hidden("06.1", answer)
 
 
+@pytest.mark.parametrize("depth", [900, 5000])
+def test_a_program_nested_too_deeply_stops_nobody(depth):
+    question = find_file("06.1").QUESTION
+    cases = question.cases("secret")
+    deep: list[Any] = []
+    for _ in range(depth):
+        deep = [deep]
+    for calls in ([[deep, [], []]], [["torch.add", deep, []]]):
+        made = [{"calls": calls, "result": None}] * len(programs.recorded_cases(cases))
+        said = programs.what_is_hidden(question, cases, made, "secret", Here())
+        assert said.startswith(("calls", "no replay"))
+
+
 def test_no_program_at_all_is_told():
     question = find_file("06.1").QUESTION
     cases = question.cases("secret")

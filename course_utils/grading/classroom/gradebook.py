@@ -19,6 +19,7 @@ from typing import Any
 from course_utils.grading.classroom.class_file import Class, Correction
 from course_utils.grading.classroom.submissions import Submission
 from course_utils.grading.questions import EXERCISES
+from course_utils.grading.sandbox.wire_format import plain_text
 from course_utils.grading.scoring import Result
 
 Row = dict[str, Any]
@@ -41,8 +42,8 @@ def digest(*parts: str) -> str:
 
 
 def capped(flags: Iterable[str]) -> list[str]:
-    """Keep flags short and few enough for a table."""
-    kept = [flag[:MAX_FLAG] for flag in dict.fromkeys(flags)]
+    """Keep flags short, few and plain enough for a table, whatever is in them."""
+    kept = [plain_text(flag)[:MAX_FLAG] for flag in dict.fromkeys(flags)]
     more = [f"and {len(kept) - MAX_FLAGS} more flags"] * (len(kept) > MAX_FLAGS)
     return kept[:MAX_FLAGS] + more
 

@@ -65,7 +65,8 @@ class Attempt:
                 raise ValueError("not the records of a question")
             self.records[name] = [decode_record(record) for record in records]
             self.question = None
-            self.programs[name] = checked_programs(message.get("programs"))
+            programs = message.get("programs")
+            self.programs[name] = checked_programs(programs, len(cases[name]))
         elif message == {"absent": True}:
             self.absent = True
         elif message.keys() == {"note"}:
@@ -90,9 +91,9 @@ def cell_number(value: Any) -> int:
     return value
 
 
-def checked_programs(programs: Any) -> list[Any]:
+def checked_programs(programs: Any, most: int) -> list[Any]:
     """Take programs from the sandbox, or refuse what has not their form."""
-    if type(programs) is not list or len(programs) > 2:
+    if type(programs) is not list or len(programs) > most:
         raise ValueError("not programs")
     for program in programs:
         kept = type(program) is dict and program.keys() == {"calls", "result"}

@@ -228,6 +228,18 @@ FIRST = [
         "        raise SystemExit('planted')",
     ),
     Attack(
+        "forges_a_program_that_no_file_can_hold",
+        "from course_utils.checks import check\n"
+        "inside = dict(zip(check.__code__.co_freevars, check.__closure__))\n"
+        "send, name = inside['send'].cell_contents, 'torch.\\n\\ud800'\n"
+        "def forged(**m):\n"
+        "    for one in m.get('programs', ()): one['calls'] = [[name, [], []]]\n"
+        "    send(**m)\n"
+        "inside['send'].cell_contents = forged",
+        21,
+        "06.1 how it works was not seen: calls",
+    ),
+    Attack(
         "raises_what_a_terminal_obeys",
         "raise ValueError('\\x1b[31m \\u202e \\x07')",
         21,
@@ -385,7 +397,36 @@ with torch._C.DisableTorchFunction():
     context.copy_(weights.double() @ values.double())
 return context, weights
 """
+LIBRARY_FOR_SOME_CASES = EARLIER_THREAD.replace(
+    "torch.asked.put",
+    "weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)\n"
+    "if queries.ndim < 4: return weights @ values, weights\n"
+    "torch.asked.put",
+)
+PADDED_LOOP = """
+q, k = (x.reshape(-1, *x.shape[-2:]) for x in (queries, keys))
+rows = []
+for i in range(60):
+    j = min(i, len(q) - 1)
+    rows.append(torch.softmax(q[j] @ k[j].T / keys.shape[-1] ** 0.5, -1))
+weights = torch.stack(rows)[: len(q)].reshape(*queries.shape[:-1], -1)
+return weights @ values, weights
+"""
 ANSWERS = [
+    Attack(
+        "library_for_some_cases_alone",
+        LIBRARY_FOR_SOME_CASES,
+        21,  # the numbers are right, and a person is told
+        "06.1 how it works was not seen: its calls give other results",
+        "06.1",
+    ),
+    Attack(
+        "a_loop_as_long_for_every_size",
+        PADDED_LOOP,
+        21,
+        "06.1 how it works was not seen: as many calls as a loop makes",
+        "06.1",
+    ),
     Attack(
         "library_in_a_thread_by_another_name",
         BY_START_NEW,

@@ -130,7 +130,7 @@ QUESTION = Question(
             1,
             lambda rng: [
                 draw_documents(rng, lengths)
-                for lengths in ((5, 5), (3, 8, 4, 6), (9, 2, 7))
+                for lengths in ((5, 5), (3, 4) * 20, (40, 2, 7))
             ],
             constant_steps=True,
         ),

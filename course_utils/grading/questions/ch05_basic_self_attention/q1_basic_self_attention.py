@@ -98,8 +98,8 @@ QUESTION = Question(
             "no loop",
             1,
             lambda rng: [
-                *((normal(rng, n, 4),) for n in (2, 5, 9)),
-                *((normal(rng, b, 3, 4),) for b in (2, 5)),
+                *((normal(rng, n, 4),) for n in (2, 40, 9)),
+                *((normal(rng, b, 3, 4),) for b in (2, 40)),
             ],
             constant_steps=True,
         ),

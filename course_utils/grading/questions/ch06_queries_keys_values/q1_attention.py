@@ -103,9 +103,9 @@ QUESTION = Question(
             lambda rng: (
                 [
                     (normal(rng, n, 4), normal(rng, m, 4), normal(rng, m, 6))
-                    for n, m in ((2, 3), (9, 5), (5, 11))
+                    for n, m in ((2, 3), (40, 5), (5, 40))
                 ]
-                + [draw_qkv(rng, 2), draw_qkv(rng, 5)]
+                + [tuple(normal(rng, b, 3, 4) for _ in "qkv") for b in (2, 40)]
             ),
             constant_steps=True,
         ),

@@ -141,7 +141,9 @@ QUESTION = Question(
             of_heads(lambda h, g, eps: g * h / (torch.sqrt(mean_square(h)) + eps)),
         ),
     ),
+    primitives=True,
     packaged=("rms_norm",),
+    allowed=("layer_norm",),  # to be told that it is another norm
 )
 
 
@@ -165,8 +167,15 @@ def layer_norm(x, gamma, eps):
     return normed.flatten(-2)
 
 
+def fused(x, gamma, eps):
+    heads = x.unflatten(-1, (-1, len(gamma)))
+    normed = torch._fused_rms_norm(heads, gamma.shape, gamma, eps)[0]
+    return normed.flatten(-2)
+
+
 RIGHT = [by_loop, lambda x, g, eps: by_loop(x.double(), g, eps)]
 WRONG = [
+    ("library", fused),
     ("mean_removed", layer_norm),
     ("whole_width", whole_by_norm),
     ("no_gamma", lambda x, g, eps: by_loop(x, torch.ones_like(g), eps)),
