@@ -2,19 +2,68 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Iterable, Sequence
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from course_utils.data.corpus import BOS, Vocabulary
 from course_utils.display.drawing import Diagram, Drawing, require_toy
-from course_utils.models.bert import BERT
-from course_utils.models.lora import LoRALinear
+from course_utils.models.bert import BERT, SentenceClassifier
+from course_utils.models.lora import LoRALinear, add_lora, trainable
 from course_utils.models.transformer import GPT
 from course_utils.tasks.labels import MASK
 
 CELL, LEFT = 22.0, 74.0
+COLUMN, ROW = 88.0, 36.0
+
+
+def ways_to_use(body: BERT, rank: int = 4) -> dict[str, nn.Module]:
+    """Make the four models that differ in what learns; `body` stays as it is."""
+    require_toy(n_layers=(len(body.blocks), 4))
+    ask = copy.deepcopy(body).requires_grad_(False)
+    probe, tuned, adapted = (
+        SentenceClassifier(copy.deepcopy(body), 2) for _ in range(3)
+    )
+    for frozen in (probe, adapted):
+        frozen.body.requires_grad_(False)
+    add_lora(adapted.body.blocks, rank)
+    return {"ask": ask, "probe": probe, "fine-tune": tuned, "LoRA": adapted}
+
+
+def four_ways(models: dict[str, nn.Module]) -> Diagram:
+    """Draw what learns in each model (solid) and what stays as it was (dashed).
+
+    An adapter is a small box beside its block. The numbers are counted in the models
+    (chapter 18).
+    """
+    bodies = [getattr(model, "body", model) for model in models.values()]
+    high = 40 + ROW * (2 + max(len(body.blocks) for body in bodies))
+    d = Drawing(COLUMN * len(models), high + 40)
+    for i, (title, model) in enumerate(models.items()):
+        body, head, x = bodies[i], model.head, COLUMN * (i + 0.5)
+        d.text(x, 14, title, 14, bold=True)
+        d.arrow((x, high + 8), (x, 30), head=True)
+        rows = [("words", [body.embedding, body.positions])]
+        rows += [(f"block {k}", [b]) for k, b in enumerate(body.blocks, 1)]
+        rows += [("which word?" if model is body else "which class?", [head])]
+        for k, (name, modules) in enumerate(rows):
+            y = high - ROW * (k + 0.5)
+            own = [p for m in modules for p in _without_adapters(m)]
+            learned = any(p.requires_grad for p in own)
+            d.box(x, y, 78, 25, name, learned=learned, size=12, opaque=True)
+            if any(isinstance(m, LoRALinear) for b in modules for m in b.modules()):
+                d.box(x + 34, y - 13, 16, 13, "", role="queries", opaque=True)
+        d.text(x, high + 24, f"{trainable(model):,}", 13)
+    return Diagram(d)
+
+
+def _without_adapters(module: nn.Module) -> Iterable[nn.Parameter]:
+    """The parameters that were there before any adapter."""
+    for name, parameter in module.named_parameters():
+        if not name.endswith((".up", ".down")):
+            yield parameter
 
 
 def two_readings(
