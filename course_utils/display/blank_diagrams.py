@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +19,7 @@ CELL, LEFT = 22.0, 74.0
 COLUMN, ROW = 88.0, 36.0
 
 
-def ways_to_use(body: BERT, rank: int = 4) -> dict[str, nn.Module]:
+def ways_to_use(body: BERT, rank: int = 4) -> dict[str, BERT | SentenceClassifier]:
     """Make the four models that differ in what learns; `body` stays as it is."""
     require_toy(n_layers=(len(body.blocks), 4))
     ask = copy.deepcopy(body).requires_grad_(False)
@@ -32,19 +32,20 @@ def ways_to_use(body: BERT, rank: int = 4) -> dict[str, nn.Module]:
     return {"ask": ask, "probe": probe, "fine-tune": tuned, "LoRA": adapted}
 
 
-def four_ways(models: dict[str, nn.Module]) -> Diagram:
+def four_ways(models: Mapping[str, BERT | SentenceClassifier]) -> Diagram:
     """Draw what learns in each model (solid) and what stays as it was (dashed).
 
     An adapter is a small box beside its block. The numbers are counted in the models
     (chapter 18).
     """
-    bodies = [getattr(model, "body", model) for model in models.values()]
+    bodies = [m if isinstance(m, BERT) else m.body for m in models.values()]
     high = 40 + ROW * (2 + max(len(body.blocks) for body in bodies))
     d = Drawing(COLUMN * len(models), high + 40)
     for i, (title, model) in enumerate(models.items()):
         body, head, x = bodies[i], model.head, COLUMN * (i + 0.5)
         d.text(x, 14, title, 14, bold=True)
         d.arrow((x, high + 8), (x, 30), head=True)
+        rows: list[tuple[str, list[nn.Module]]]
         rows = [("words", [body.embedding, body.positions])]
         rows += [(f"block {k}", [b]) for k, b in enumerate(body.blocks, 1)]
         rows += [("which word?" if model is body else "which class?", [head])]
