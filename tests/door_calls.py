@@ -26,8 +26,10 @@ from course_utils.evaluation import (
 from course_utils.models import (
     attention,
     attention_only,
+    bert,
     blocks,
     eight_bit,
+    lora,
     modern,
     modern_gpt,
     online_softmax,
@@ -39,7 +41,14 @@ from course_utils.models import (
     transformer,
     vision,
 )
-from course_utils.tasks import baselines, repeats, scenes, synthetic, translation
+from course_utils.tasks import (
+    baselines,
+    labels,
+    repeats,
+    scenes,
+    synthetic,
+    translation,
+)
 from course_utils.training import loop, muon
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
@@ -83,6 +92,13 @@ NOT_VARIED = {
     "translation_batch": "takes sentence pairs and vocabularies of a task",
     "heads_of": "takes a Transformer, tested in test_live_transformer",
     "ablate": "takes a Transformer, tested in test_live_transformer",
+    "vocabulary": "takes nothing",
+    "encode": "takes sentences and the vocabulary of a task",
+    "tensors": "takes examples and the vocabulary of a task",
+    "labelled_task": "its arguments are tested in test_labels",
+    "add_lora": "changes the layers of a model in place, tested in test_lora",
+    "merge_lora": "changes the layers of a model in place, tested in test_lora",
+    "trainable": "counts whatever model it is given",
     "edit_heads": "is a context manager, tested in test_circuits",
     "hide_from": "is a context manager, tested in test_circuits",
 }
@@ -444,6 +460,34 @@ def taken_apart() -> dict[str, Call]:
     }
 
 
+def adapted() -> dict[str, Call]:
+    """What fills blanks, and what adapts it."""
+    torch.manual_seed(0)
+    model = bert.BERT(7, 6, D, HEADS)
+    targets = torch.where(TWICE > 2, TWICE, -100)
+    return {
+        "BERT": (model, {"tokens": TWICE}),
+        "SentenceClassifier": (bert.SentenceClassifier(model, 3), {"tokens": TWICE}),
+        "mask_tokens": (
+            bert.mask_tokens,
+            {"tokens": TWICE, "mask": 6, "n_tokens": 7, "generator": drawn()},
+        ),
+        "masked_loss": (
+            bert.masked_loss,
+            {"model": model, "inputs": TWICE, "targets": targets},
+        ),
+        "LoRALinear": (lora.LoRALinear(nn.Linear(D, 5), 2), {"x": numbers(BATCH, D)}),
+        "logistic_regression": (
+            labels.logistic_regression,
+            {
+                "x": numbers(6, 3),
+                "labels": torch.tensor([0, 1, 0, 1, 1, 0]),
+                "strength": 1.0,
+            },
+        ),
+    }
+
+
 def decoded() -> dict[str, Call]:
     """Decoding, by every model, and what is drawn from logits."""
     found: dict[str, Call] = {
@@ -645,4 +689,4 @@ def measured() -> dict[str, Call]:
 
 
 GROUPS = (functions, constructors, forward_passes, decoded, taken_apart)
-GROUPS += (data, measured)
+GROUPS += (data, measured, adapted)

@@ -8,6 +8,7 @@ With arguments (`shape_calls.py attention models`) only those calls are made.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import sys
 from importlib.util import find_spec
@@ -46,9 +47,11 @@ with install_import_hook(names, "beartype.beartype"):
     from course_utils.models import (
         attention,
         attention_only,
+        bert,
         blocks,
         choices,
         eight_bit,
+        lora,
         modern,
         modern_gpt,
         online_softmax,
@@ -60,7 +63,7 @@ with install_import_hook(names, "beartype.beartype"):
         transformer,
         vision,
     )
-    from course_utils.tasks import repeats, scenes, synthetic, translation
+    from course_utils.tasks import labels, repeats, scenes, synthetic, translation
     from course_utils.training import loop, muon
 
 BATCH, QUERY, KEY, D_K, D_V, D_MODEL, HEADS = 2, 3, 5, 4, 6, 12, 3
@@ -231,6 +234,23 @@ def call_portable() -> None:
         assert heads(tokens)[0].shape == first.shape
 
 
+def call_adapted() -> None:
+    words = labels.vocabulary()
+    model = bert.BERT(len(words), labels.LONGEST + 2, D_MODEL, HEADS)
+    examples = [(("he", "was", "singing", "."), 1), (("he", "were", "singing", "."), 0)]
+    tokens, truth = labels.tensors(examples, words)
+    read = bert.mask_tokens(tokens, words.ids[labels.MASK], len(words), generator, 0.5)
+    bert.masked_loss(model, *read)
+    assert bert.SentenceClassifier(model, 2)(tokens).shape == (2, 2)
+    with contextlib.suppress(ValueError):
+        model.start(tokens)
+    layer = lora.LoRALinear(torch.nn.Linear(D_MODEL, D_V), 2)
+    assert layer.merge()(torch.randn(BATCH, D_MODEL)).shape == (BATCH, D_V)
+    layer(torch.randn(BATCH, D_MODEL))
+    table, *_ = labels.tf_idf([s for s, _ in examples], [], 2)
+    labels.logistic_regression(table, truth, 1.0)
+
+
 def call_data() -> None:
     """Call every task and scene with a batch of 4, and what trains."""
     world = synthetic.slot_world(generator, width=8, n_slots=8)
@@ -273,6 +293,7 @@ def main() -> None:
         "vision": call_vision,
         "recurrences": call_recurrences,
         "portable": call_portable,
+        "adapted": call_adapted,
         "data": call_data,
     }
     sys.setprofile(note)

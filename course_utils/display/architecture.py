@@ -35,6 +35,7 @@ CHAPTERS = {
     "15": ("15_cost_and_scaling", "what it costs"),
     "16": ("16_todays_block", "today's block"),
     "17": ("17_inside_a_transformer", "a circuit inside a trained model"),
+    "18": ("18_pretrain_and_adapt", "learn once, use often"),
     "19": ("19_faster_and_larger", "faster and larger"),
 }
 LAYERS = ("attention", "cross_attention", "feed_forward")
@@ -217,7 +218,8 @@ class _Map:
         self.part("15", "time and space", 170.5, 234, 333, 22)
         self.part("16", "today's block", 86, 261, 164, 22)
         self.part("17", "inside a model", 255, 261, 164, 22)
-        self.part("19", "faster, larger", 170.5, 288, 333, 22)
+        self.part("18", "pre-train, adapt", 86, 288, 164, 22)
+        self.part("19", "faster, larger", 255, 288, 164, 22)
 
     def frame(
         self, x: float, y: float, wide: float, high: float, own: set[str], fill: float

@@ -1,4 +1,4 @@
-"""The GPU sections of chapters 12 and 13, cell by cell, at a tiny size on the CPU.
+"""The GPU sections of chapters 12, 13 and 18, cell by cell, at a tiny size on the CPU.
 
 As a reader with a GPU would run them: the large model is trained, too. Then once more
 with what may go wrong: too little memory, a full disk, a killed process, an interrupt.
@@ -21,13 +21,17 @@ from course_utils.training.history import TrainingInterrupted
 from tools.notebooks.dependencies import code_cells
 from tools.notebooks.io import ROOT, parse, read, tags
 
-SECTIONS = {"12": "book/12_transformer.ipynb", "13": "book/13_decoder_only.ipynb"}
+SECTIONS = {
+    "12": "book/12_transformer.ipynb",
+    "13": "book/13_decoder_only.ipynb",
+    "18": "book/18_pretrain_and_adapt.ipynb",
+}
 LARGE = {"12": "transformer, large", "13": "GPT, large"}
 FILES = {
     "12": ("translator.pt", "translator-8bit.json"),
     "13": ("gpt.pt", "gpt-8bit.json"),
 }
-EACH = pytest.mark.parametrize("chapter", SECTIONS)
+EACH = pytest.mark.parametrize("chapter", LARGE)
 
 
 def parts(chapter: str) -> tuple[list[Any], list[Any]]:
@@ -109,8 +113,20 @@ def test_the_section_trains_watches_exports_and_explores(
     assert ("torchrun" in said) == (chapter == "13")
 
 
+def test_the_bert_of_chapter_18_learns_and_is_kept(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = run_section("18")
+    assert len(names["history"]) == names["LARGE_STEPS"]
+    assert [path.name for path in tiny.iterdir()] == ["bert.pt"]
+    said = capsys.readouterr().out
+    assert "at least" in said
+    assert "held-out loss" in said
+    assert "takes a GPU" not in said
+
+
 @pytest.mark.slow
-@EACH
+@pytest.mark.parametrize("chapter", SECTIONS)
 def test_without_a_gpu_the_large_model_is_planned_and_not_trained(
     chapter: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,1 @@
+"""The questions of `exercises/18_pretrain_and_adapt.ipynb`."""
