@@ -19,7 +19,12 @@ MISCOUNTED: tuple[tuple[int, str, tuple[float, ...], str], ...] = (
         "counts every feature as one: what gives one is sine² + cosine² of a wave",
     ),
     (0, "square", (64,), "is the square of the norm"),
-    (0, "unit_length", (1,), "takes a row for a vector of unit length: add the waves"),
+    (
+        0,
+        "unit_length",
+        (1,),
+        "takes a row for a vector of unit length: every wave adds to the square",
+    ),
     (1, "one_side", (168, 160, 21, 20), "counts distances to one side only"),
     (1, "zero_forgotten", (320, 40), "forgets the distance of a token to itself"),
     (1, "one_table", (41,), "is that of a single head"),
