@@ -172,31 +172,23 @@ def side_by_side(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     return thought_over(y, weights)
 
 
+def silent(*words: str) -> Callable[..., Tensor]:
+    """The layer with zeros for the weights whose names hold these words."""
+
+    def wrong(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
+        left = {
+            name: 0 * value if all(word in name for word in words) else value
+            for name, value in weights.items()
+        }
+        return built(x, memory, left, n)
+
+    return wrong
+
+
 def last_not_added(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
     """The feed-forward layer's result alone: the layer less its stream."""
-    silent = {
-        name: 0 * value if "linear2" in name else value
-        for name, value in weights.items()
-    }
-    return built(x, memory, weights, n) - built(x, memory, silent, n)
-
-
-def no_cross_attention(x: Tensor, memory: Tensor, weights: Weights, n: int) -> Tensor:
-    silent = {
-        name: 0 * value if "multihead_attn.out_proj" in name else value
-        for name, value in weights.items()
-    }
-    return built(x, memory, silent, n)
-
-
-def no_biases_in_attention(
-    x: Tensor, memory: Tensor, weights: Weights, n: int
-) -> Tensor:
-    silent = {
-        name: 0 * value if "attn" in name and name.endswith("bias") else value
-        for name, value in weights.items()
-    }
-    return built(x, memory, silent, n)
+    stream = silent("linear2")(x, memory, weights, n)
+    return built(x, memory, weights, n) - stream
 
 
 def draw_weights(rng: np.random.Generator, d_model: int, d_hidden: int) -> Any:
@@ -264,7 +256,7 @@ QUESTION = Question(
             "no_biases_in_attention",
             "the biases of both attentions are left out: `in_proj_bias` has a third "
             "for queries, keys and values each, and `out_proj.bias` comes at the end",
-            no_biases_in_attention,
+            silent("attn", "bias"),
         ),
         Mistake(
             "post_norm",
@@ -363,7 +355,7 @@ QUESTION = Question(
         Mistake(
             "no_cross_attention",
             "the memory is not used: multihead_attn, the look across, is missing",
-            no_cross_attention,
+            silent("multihead_attn.out_proj"),
         ),
         Mistake(
             "one_attention",
