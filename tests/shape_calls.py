@@ -247,7 +247,7 @@ def call_adapted() -> None:
     layer = lora.LoRALinear(torch.nn.Linear(D_MODEL, D_V), 2)
     assert layer.merge()(torch.randn(BATCH, D_MODEL)).shape == (BATCH, D_V)
     layer(torch.randn(BATCH, D_MODEL))
-    table, *_ = labels.tf_idf([s for s, _ in examples], [], 2)
+    table, *_ = labels.tf_idf_tables([s for s, _ in examples], [], 2)
     labels.logistic_regression(table, truth, 1.0)
 
 

@@ -81,7 +81,7 @@ def run(point):
     if method == "TF-IDF":
         longest, strength = map(float, point["lr"].split())
         sentences = [[s for s, _ in part] for part in examples]
-        rows = labels.tf_idf(sentences[0], sentences[1:], int(longest))
+        rows = labels.tf_idf_tables(sentences[0], sentences[1:], int(longest))
         scores = regression(rows, truth[0], strength)
     elif method == "frozen":
         body = labels.pretrained(point["seed"], point["pretraining"])

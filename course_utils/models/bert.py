@@ -6,7 +6,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from course_utils.data.corpus import PAD
 from course_utils.doors import check_arguments
 from course_utils.models.attention import KeyValueCache, padding_mask
 from course_utils.models.blocks import SelfMaps, stack_layers
@@ -46,7 +45,7 @@ def masked_loss(
     inputs: Int[Tensor, "batch token"],
     targets: Int[Tensor, "batch token"],
 ) -> Float[Tensor, ""]:
-    """Ask for the blanked tokens only: the mean of -log p(x_t | what is read).
+    """Ask for the blanked tokens only: the mean of $-log p(x_t | read)$.
 
     Taught in chapter 18.
     """
@@ -87,7 +86,7 @@ class BERT(GPT):
 class SentenceClassifier(nn.Module):
     """Put a linear layer on a body's states: the mean over real tokens, then logits.
 
-    logits = W mean_t(h_t) + b, with h = body.read(tokens). Taught in chapter 18.
+    $logits = W mean_t(h_t) + b$, with $h$ from `body.read`. Taught in chapter 18.
     """
 
     def __init__(self, body: GPT, n_classes: int):
@@ -100,7 +99,7 @@ class SentenceClassifier(nn.Module):
     ) -> Float[Tensor, "batch d_model"]:
         """Return the mean of the states of the real tokens."""
         states, _ = self.body.read(tokens)
-        real = (tokens != PAD)[..., None]
+        real = padding_mask(tokens).mT  # (batch, token, 1)
         return (states * real).sum(dim=1) / real.sum(dim=1).clamp(min=1)
 
     def forward(

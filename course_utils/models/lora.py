@@ -12,8 +12,8 @@ from course_utils.shapes import Float
 class LoRALinear(nn.Module):
     """Keep a linear layer as it is and learn a change of rank r beside it.
 
-    y = W x + b + (alpha / r) U (D x). D (r, d_in) starts at random, U (d_out, r) at
-    zero, so that nothing changes at first. Taught in chapter 18.
+    $y = W x + b + (alpha / r) U D x$. $D$ (rank, inputs) starts at random, $U$ at zero,
+    so that nothing changes at first. Taught in chapter 18.
     """
 
     def __init__(self, base: nn.Linear, rank: int = 4, alpha: float = 8.0):
@@ -30,7 +30,7 @@ class LoRALinear(nn.Module):
         return self.base(x) + self.scale * (x @ self.down.T) @ self.up.T
 
     def merge(self) -> nn.Linear:
-        """Return one linear layer that computes the same: W + (alpha / r) U D."""
+        """Return one linear layer that computes the same: $W + (alpha / r) U D$."""
         has_bias = self.base.bias is not None
         merged = nn.Linear(self.base.in_features, self.base.out_features, has_bias)
         merged.to(self.base.weight)

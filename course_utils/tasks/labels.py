@@ -166,13 +166,13 @@ def ngrams(sentence: Sentence, longest: int) -> list[Sentence]:
     ]
 
 
-def tf_idf(
+def tf_idf_tables(
     train: Sequence[Sentence], others: Sequence[Sequence[Sentence]], longest: int = 1
 ) -> list[Float[Tensor, "sentence term"]]:
     """Turn sentences into rows of length 1 of tf-idf, for terms seen in training.
 
-    tf · log((1 + n) / (1 + df)) + tf, df from the training sentences alone, terms of 1
-    to `longest` words. Returns the rows of `train`, then those of each of `others`.
+    $tf log((1 + n) / (1 + df)) + tf$, $df$ from the training sentences alone, terms of
+    1 to `longest` words. Returns the rows of `train`, then those of each of `others`.
     Data of chapter 18.
     """
     df = Counter(term for s in train for term in dict.fromkeys(ngrams(s, longest)))
@@ -194,7 +194,7 @@ def logistic_regression(
 ) -> tuple[Float[Tensor, "term 2"], Float[Tensor, "2"]]:
     """Fit the weights and biases that minimise the summed loss plus a penalty.
 
-    sum_i -log p(y_i | x_i) + |W|^2 / (2 strength), to convergence: the problem is
+    $sum_i -log p(y_i | x_i) + |W|^2 / (2 strength)$, to convergence: the problem is
     convex. Data of chapter 18.
     """
     weight = torch.zeros(x.shape[1], 2, requires_grad=True)

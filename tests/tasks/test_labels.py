@@ -55,7 +55,7 @@ def test_the_parts_and_the_text_have_no_sentence_in_common():
 
 def test_tf_idf_counts_runs_and_forgets_what_it_has_not_seen():
     train, other = [("a", "b", "a"), ("b", "c")], [("a", "d")]
-    table, (row,) = labels.tf_idf(train, [other], 2)
+    table, (row,) = labels.tf_idf_tables(train, [other], 2)
     assert labels.ngrams(("a", "b", "a"), 2) == [
         ("a",),
         ("b",),
