@@ -51,7 +51,7 @@ result_type can_cast rand randn randint randperm rand_like randn_like uniform_ n
 manual_seed bernoulli multinomial get_default_dtype set_default_dtype retain_grad
 special_xlogy special_entr entr
 arccos arcsin arctan arctan2 asin atan atan2 acosh asinh atanh
-softplus logsigmoid leaky_relu gelu elu hardtanh
+softplus logsigmoid leaky_relu gelu elu hardtanh dropout
 device _record_function_enter_new _record_function_exit._RecordFunction
 """
 BASIC = set(ONE_THING.split())

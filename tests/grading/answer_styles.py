@@ -155,6 +155,16 @@ class Attention(nn.Module):
         return weights @ values, weights
 attention = Attention()
 """,
+    "dropout that is off": """
+class Attention(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.dropout = torch.nn.Dropout(0.1)
+    def forward(self, queries, keys, values):
+        weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, -1)
+        return self.dropout(weights) @ values, weights
+attention = Attention().eval()
+""",
     "a decorator that times": """
 import functools, time
 def timed(f):
