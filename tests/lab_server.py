@@ -150,7 +150,8 @@ def served_classic(folder: Path, colab: Path, **variables: str) -> Iterator[str]
     It has the kernel of `colab`, a folder in which the course has been installed.
     """
     own = own_places(folder / "settings") | {"JUPYTER_PATH": str(colab)}
-    start = [str(colab_python(ENVIRONMENT)), "-m", "notebook"]
+    patience = f"--MappingKernelManager.kernel_info_timeout={PATIENCE // 1000}"
+    start = [str(colab_python(ENVIRONMENT)), "-m", "notebook", patience]
     root = f"--NotebookApp.notebook_dir={folder}"
     with served(start, root, without_mine() | own | variables) as address:
         yield address
@@ -174,6 +175,7 @@ def opened(
         viewport={"width": 1200, "height": 900}, color_scheme=scheme
     )
     page.set_default_timeout(PATIENCE)
+    page.context.route("https://**", lambda route: route.abort())  # pictures of links
     page.goto(f"{address}/{look.page.format(name)}")
     page.wait_for_selector(look.cell)
     return page
