@@ -1,5 +1,5 @@
 // One sentence with a blank, and two lists of what may stand there.
-const one = data.sentences[state.sentence], n = one.words.length, at = state.blank - 1;
+const one = data.sentences[state.sentence - 1], n = one.words.length, at = state.blank - 1;
 const truth = one.words[at];
 let x = 0, line = 0;
 one.words.forEach((word, j) => {

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from course_utils.data.corpus import BOS, Vocabulary
-from course_utils.display.interactive import Widget, script_of, select, slider, widget
+from course_utils.display.interactive import Widget, script_of, slider, widget
 from course_utils.models.bert import BERT
 from course_utils.models.transformer import GPT
 from course_utils.tasks.labels import MASK
@@ -47,7 +47,7 @@ def readings(
 
 
 def blank_filler(name: str, sentences: Mapping[str, Mapping[str, Any]]) -> Widget:
-    """Choose a sentence and a word to blank; bars show what two models put there.
+    """Step through sentences and words to blank; bars show what two models put there.
 
     `sentences` is what `readings` returns; all have the same length. Used in chapter
     18.
@@ -63,10 +63,10 @@ def blank_filler(name: str, sentences: Mapping[str, Mapping[str, Any]]) -> Widge
         name,
         "Which word is missing?",
         [
-            select("sentence", "Sentence", list(sentences)),
+            slider("sentence", "Sentence", list(range(1, len(sentences) + 1)), value=1),
             slider("blank", "Blank", list(range(1, n + 1)), value=3),
         ],
-        data={"sentences": dict(sentences), "row": ROW},
+        data={"sentences": list(sentences.values()), "row": ROW},
         script=script_of(__name__),
         alt="A sentence with one word blanked. Below it two lists of bars: the words "
         "that BERT, which reads both sides, finds likeliest for the blank, and those "
