@@ -69,6 +69,7 @@ class Visit:
     def __init__(self, browser: Browser, start: str, name: str, width: int = 1280):
         self.context = browser.new_context(viewport={"width": width, "height": 900})
         self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(120_000)  # milliseconds: a busy machine is slow
         self.faults: list[str] = []
         self.bytes = self.model_bytes = 0
         self.start = start
