@@ -16,7 +16,7 @@ from course_utils.display.modern_diagrams import two_blocks
 from course_utils.display.widgets.block_switches import (
     block_switches,
     counts,
-    operations,
+    operations_of_a_token,
     size,
 )
 from course_utils.evaluation.costs import count_flops, layer_cost
@@ -116,7 +116,7 @@ def for_the_next_token(choices: Choices, n_tokens: int) -> int:
 @pytest.mark.parametrize("kv", [4, 2, 1])
 @pytest.mark.parametrize("layer", ["gelu", "swiglu"])
 def test_the_operations_sum_to_those_of_the_whole_block(kv, layer):
-    work = operations(64, 4, [4, 2, 1])
+    work = operations_of_a_token(64, 4, [4, 2, 1])
     named = {"gelu": "GELU, two matrices", "swiglu": "SwiGLU, three"}[layer]
     expected = work[f"attention/{kv}"] + work[f"feed-forward/{named}"]
     choices = Choices(feed_forward=layer, n_kv_heads=kv)
@@ -127,7 +127,7 @@ def test_the_operations_sum_to_those_of_the_whole_block(kv, layer):
 
 def test_the_operations_are_those_of_chapter_15():
     """A token more costs what the polynomial grows by, of two keys counted once."""
-    work = operations(64, 4, [4])
+    work = operations_of_a_token(64, 4, [4])
     more = layer_cost("attention, naive", 1, 64).flops
     assert work["attention/4"] + work["key"] == more
 

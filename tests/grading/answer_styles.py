@@ -403,7 +403,6 @@ UNSEEN = {
     "a profiler inside",
     "jit script",
     "numpy",
-    "try and except",
     "vmap",
 }
 POINTS = {"a loop": 3}  # and 4 for all others

@@ -149,7 +149,8 @@ def test_a_step_that_counts_nothing_or_ends_badly_has_failed(
 def test_nothing_is_skipped_where_that_is_asked(
     tmp_path: Path, no_skip: str, closing: str
 ) -> None:
-    shutil.copy(ROOT / "tests" / "conftest.py", tmp_path)
+    for name in ("conftest.py", "simulated_colab.py"):
+        shutil.copy(ROOT / "tests" / name, tmp_path)
     (tmp_path / "test_two.py").write_text(
         "import pytest\n"
         "def test_left_out(): pytest.skip('there is no Chromium')\n"

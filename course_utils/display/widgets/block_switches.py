@@ -52,7 +52,7 @@ def block_switches(
         ],
         data={
             "counts": counts(d_model, n_heads, groups),
-            "work": operations(d_model, n_heads, groups),
+            "work": operations_of_a_token(d_model, n_heads, groups),
             "d_head": d_model // n_heads,
             "heads": n_heads,
         },
@@ -88,7 +88,9 @@ def counts(d_model: int, n_heads: int, groups: list[int]) -> dict[str, int]:
     return found
 
 
-def operations(d_model: int, n_heads: int, groups: list[int]) -> dict[str, int]:
+def operations_of_a_token(
+    d_model: int, n_heads: int, groups: list[int]
+) -> dict[str, int]:
     """Count the operations of one token, for every setting that matters to them.
 
     Of each part's own matrices, and under "key" of each token that is attended to: a
