@@ -123,7 +123,7 @@ FAULTS = r"""() => {
       Math.min(a.right, b.right) - Math.max(a.left, b.left),
       Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
     return boxes.flatMap(([one, a], i) => boxes.slice(i + 1).filter(([, b]) =>
-      Math.min(...common(a, b)) > 4
+      innerWidth < 600 && Math.min(...common(a, b)) > 4
     ).map(([other]) => `"${one.textContent}" lies on "${other.textContent}"`));
   };
   const found = [];
