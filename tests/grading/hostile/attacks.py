@@ -197,7 +197,7 @@ FIRST = [
     Attack(
         "looks_for_the_seed",
         "import os\n"
-        "places = ('/proc/self', '/proc/1', '/etc/passwd', '/var', '/dev/shm')\n"
+        "places = ('/proc/self', '/proc/1', '/etc/passwd', '/var/log', '/dev/shm')\n"
         "assert not [place for place in places if os.path.exists(place)]\n"
         "for descriptor in range(256):\n"
         "    try: found = os.read(descriptor, 9)\n"
