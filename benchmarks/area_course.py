@@ -1,8 +1,8 @@
 """Area 6: the course itself, measured on what `make book` made last.
 
 Seconds of each notebook against the budget of a chapter, the bytes of a first visit to
-each page against the limit of the site's tests, and the processor time of grading one
-submission.
+each page against the limit of the site's tests, the processor time of grading one
+submission, and what the course's one thread saves on a busy machine.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 
 from benchmarks.results import Row, made
 from benchmarks.tasks import Plan, Task
+from benchmarks.threads import under_load
 from benchmarks.timing import Ratio
 from tools.notebooks.execute import BOOK_BUDGET, CHAPTER_BUDGET, KEPT
 from tools.notebooks.io import ROOT, read
@@ -114,9 +115,19 @@ def grading_rows(count: int, plan: Plan) -> list[Row]:
     return [row("grading a submission", size, float(found[1]), SUBMISSION_LIMIT, "s")]
 
 
+def thread_rows(plan: Plan) -> list[Row]:
+    """Steps on one thread against steps on every core, beside busy processes."""
+    found, many, count = under_load(2 if plan.quick else 5)
+    size = f"chapter 06's layer, beside {count} busy processes"
+    baseline = f"{many} threads, as PyTorch takes"
+    note = "Waiting on a busy machine is measured by the clock."
+    return [made(AREA, "steps on one thread", size, found, 1.0, baseline, note=note)]
+
+
 def tasks(plan: Plan) -> list[Task]:
     """Chapters and pages are read from what was built; grading is run."""
     found = [Task("chapters", 0.5, chapter_rows), Task("pages", 1.0, page_rows)]
+    found.append(Task("threads", 30.0, thread_rows))
     count = 4 if plan.quick else 30
     if importlib.util.find_spec("course_utils.grading") is not None:
         found.append(Task("grading", 1.0 * count, partial(grading_rows, count)))

@@ -10,6 +10,7 @@ import importlib.util
 import os
 import re
 from dataclasses import replace
+from subprocess import Popen
 
 import pytest
 import torch
@@ -21,6 +22,7 @@ from benchmarks import (
     counting,
     recipes,
     run,
+    threads,
     timing,
 )
 from benchmarks.area_attention import works as attention_works
@@ -539,3 +541,17 @@ def test_a_first_visit_weighs_the_page_and_what_it_names_once(tmp_path):
     page.write_text("x" + link + link)
     assert once > alone + 200
     assert first_visit(page) < once + 100
+
+
+def test_a_machine_is_busy_for_as_long_as_asked(monkeypatch):
+    started = []
+
+    def start(command):
+        started.append(Popen(command))
+        return started[-1]
+
+    monkeypatch.setattr(threads.subprocess, "Popen", start)
+    with threads.busy_machine() as count:
+        assert len(started) == count == 2 * os.cpu_count()
+        assert all(process.poll() is None for process in started)
+    assert all(process.poll() is not None for process in started)
