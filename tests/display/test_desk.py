@@ -172,8 +172,7 @@ def followed(desk: Desk, page: Any, link: str, folder: str, name: str) -> str:
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_runs_whole_with_bars_and_figures(desk: Desk, name: str) -> None:
     page, output = run_to_the_end(desk, f"book/{name}.ipynb"), desk.look.output
-    quiet = "progress=False" in (ROOT / "book" / f"{name}.ipynb").read_text("utf-8")
-    assert quiet or page.evaluate("window.bars") > 0
+    assert page.evaluate("window.bars") > 0
     assert page.locator(f"{output} progress").count() == 0  # each left a line
     assert page.locator(f"{output} .course-figure svg").count() > 0
     assert page.locator(f"{output} .course-widget svg > *").count() > 0

@@ -110,6 +110,11 @@ def test_every_figure_of_these_chapters_has_a_caption():
     assert not found, "\n".join(found)
 
 
+def test_every_training_may_show_its_bar():
+    silent = [p.name for p in CHAPTERS if "progress=False" in p.read_text("utf-8")]
+    assert silent == [], "leave progress=False out: a cell of seconds needs its bar"
+
+
 def test_every_image_of_a_page_has_alt_text():
     pages = [ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
     found = [
