@@ -197,6 +197,12 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     for i in range(right.ndim):
         if right.shape[:i] + right.shape[i + 1 :] == got.shape:
             return f": the axis {names[i]} is missing"
+    for i in range(got.ndim):
+        if got.shape[:i] + got.shape[i + 1 :] == right.shape:
+            long = f": an axis of size {got.shape[i]} is too many"
+            pairs = [name for name, n in zip(names, right.shape) if n == got.shape[i]]
+            every = f", each {pairs[0]} meets every {pairs[0]}" if pairs else ""
+            return f"{long}{every}"
     return ""
 
 
@@ -253,6 +259,11 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
         for x in (mine[0].got, mine[0].right)
     )
     where = inputs_of(question, mine[0].args)
+    if isinstance(mine[0].got, list) and isinstance(mine[0].right, list):
+        found, wanted = len(mine[0].got), len(mine[0].right)
+        if found != wanted:
+            holds = f"`{output.name}` holds {number_of(found, 'entry', 'entries')}"
+            return "values", f"{holds}, expected {wanted}{where}."
     if not numbers:
         came, due = (f"{x!r}"[:60] for x in (mine[0].got, mine[0].right))
         return "values", f"`{output.name}` is {came}, expected {due}{where}."
