@@ -154,6 +154,12 @@ QUESTION = Question(
             whole_window,
         ),
         Mistake(
+            "divided_by_the_window",
+            "the weight of every tap is divided by the size of the window: a tap looks "
+            "at its place with weight 1, and the matrix of its values does the rest",
+            lambda n, window, dilation: tap_weights(n, window, dilation) / window,
+        ),
+        Mistake(
             "taps_last",
             "the taps stand on the last axis: there is one table (query, key) for each "
             "tap, and the taps come first",
