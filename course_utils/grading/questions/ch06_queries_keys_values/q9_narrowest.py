@@ -200,7 +200,8 @@ def columns_moved(args: Args, value: Any) -> bool:
     """The products are the scores, but for one number in each column."""
     table = centred_array(args[0])
     moved = centred_array(products(value)) - table
-    return np.allclose(moved, moved[:1], atol=1e-3 * float(np.abs(table).max()))
+    atol = 1e-3 * float(np.abs(table).max())
+    return bool(np.abs(moved).max() > atol and np.allclose(moved, moved[:1], atol=atol))
 
 
 def unit(table: np.ndarray) -> np.ndarray:
