@@ -269,7 +269,11 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
         return "values", f"`{output.name}` is {came}, expected {due}{where}."
     got, right = np.asarray(mine[0].got, float), np.asarray(mine[0].right, float)
     how = {relation(x.got, x.right) for x in mine}
-    said = f"`{output.name}` {how.pop()}; " if len(how) == 1 and "" not in how else ""
+    one = next(iter(how)) if len(how) == 1 else ""
+    said = f"`{output.name}` {one}; " if one else ""
+    several = len(how) > 1 and got.size > 1
+    if several and all(x.endswith("times what it should be") for x in how):
+        said = f"`{output.name}` is right but for a factor, another in each case; "
     close = np.isclose(
         got, right, question.tolerance, question.tolerance / 10, equal_nan=True
     )

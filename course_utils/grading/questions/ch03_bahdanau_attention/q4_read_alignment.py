@@ -139,6 +139,12 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "pairs_either_way_round",
+            "the links are right; every pair that looks at two different words is "
+            "counted: only those cross whose later word looks further left",
+            linked(lambda links: (links[:, None] > links[None]).sum()),
+        ),
+        Mistake(
             "first_word_missing",
             "the links are right; the first target word is compared with none: places "
             "are counted from 0",
