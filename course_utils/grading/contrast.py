@@ -58,7 +58,8 @@ def simpler(question: Question, args: Args) -> Iterator[Simple]:
             yield f"{called} is 1", [with_one(args, i, 1)]
     rows = single_rows(args)
     has_batch = any("batch" in (x.axes or "") for x in question.outputs)
-    shared = [x for x in args if np.shape(x)[:1] == (len(rows),)]
+    arrays = [x for x in args if isinstance(x, np.ndarray)]
+    shared = [x for x in arrays if x.shape[:1] == (len(rows),)]
     if rows and (has_batch or (question.outputs[0].axes is None and len(shared) > 1)):
         yield ONE_ROW, rows
 

@@ -51,6 +51,7 @@ def telling(value: np.ndarray) -> bool:
     return value.size > 1 and bool((value != value.flat[0]).any())
 
 
+TURNS = ("__get__", "t", "transpose", "swapaxes", "permute", "movedim", "adjoint")
 JOINS = ("stack", "cat", "concat", "vstack", "hstack", "column_stack")
 
 
@@ -112,7 +113,9 @@ class Path:
 
     def was_right_before(self, i: int) -> bool:
         """Whether the same piece of a line was right in an earlier round of a loop."""
+        call = self.mine[i].call
         earlier = [j for j in range(i) if self.place(j) == self.place(i)]
+        earlier = [j for j in earlier if self.mine[j].call < call]
         return any(self.right[j][0] >= 0 for j in earlier)
 
     def place(self, i: int) -> tuple[int, str]:
@@ -216,7 +219,7 @@ def located(
         place = path.nearest(before, output)
         last, counterpart = mine[place], path.right[place]
         start = matched(last, theirs[counterpart[0]].name, known)
-        if counterpart[1] == "turned":
+        if counterpart[1] == "turned" and last.function not in TURNS:
             start += ", but for the order of its axes"
         if last.line == mine[first].line:
             next_step = f"the {word(mine[first])} after it"

@@ -35,6 +35,7 @@ class Step:
     name: str = ""  # of the variable that holds it
     floating: bool = True
     part: str = ""  # the piece of the line that makes it
+    call: int = -1  # which call made it: a split makes several at once
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -65,7 +66,7 @@ class Program(TorchFunctionMode):
         self.steps: list[Step] = []
         self.places: dict[int, int] = {}  # of each living tensor among the steps
         self.kept: list[Any] = []  # an id stays unique only while its tensor lives
-        self.bytes = 0
+        self.bytes, self.calls = 0, 0
 
     def take(self, arguments: tuple[Any, ...]) -> None:
         """Know an answer's arguments: the first is step -2, the next -3, and so on."""
@@ -90,6 +91,7 @@ class Program(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         made = [args[0]] if name == "__setitem__" else list(tensors([result]))
+        self.calls += 1
         if made and len(self.steps) < MAX_STEPS and self.bytes < MAX_BYTES:
             frame: FrameType | None = sys._getframe(1)
             while frame and not self.is_learners(frame):
@@ -122,6 +124,7 @@ class Program(TorchFunctionMode):
         floating = plain.is_floating_point()
         part = expression(frame) if frame else ""
         step = Step(value, name, line, text, parents, floating=floating, part=part)
+        step.call = self.calls
         self.steps.append(step)
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:

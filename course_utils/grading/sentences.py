@@ -197,6 +197,12 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     for i in range(right.ndim):
         if right.shape[:i] + right.shape[i + 1 :] == got.shape:
             return f": the axis {names[i]} is missing"
+    for i in range(got.ndim):
+        if got.shape[:i] + got.shape[i + 1 :] == right.shape:
+            long = f": an axis of size {got.shape[i]} is too many"
+            pairs = [name for name, n in zip(names, right.shape) if n == got.shape[i]]
+            every = f", each {pairs[0]} meets every {pairs[0]}" if pairs else ""
+            return f"{long}{every}"
     return ""
 
 
@@ -253,12 +259,21 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
         for x in (mine[0].got, mine[0].right)
     )
     where = inputs_of(question, mine[0].args)
+    if isinstance(mine[0].got, list) and isinstance(mine[0].right, list):
+        found, wanted = len(mine[0].got), len(mine[0].right)
+        if found != wanted:
+            holds = f"`{output.name}` holds {number_of(found, 'entry', 'entries')}"
+            return "values", f"{holds}, expected {wanted}{where}."
     if not numbers:
         came, due = (f"{x!r}"[:60] for x in (mine[0].got, mine[0].right))
         return "values", f"`{output.name}` is {came}, expected {due}{where}."
     got, right = np.asarray(mine[0].got, float), np.asarray(mine[0].right, float)
     how = {relation(x.got, x.right) for x in mine}
-    said = f"`{output.name}` {how.pop()}; " if len(how) == 1 and "" not in how else ""
+    one = next(iter(how)) if len(how) == 1 else ""
+    said = f"`{output.name}` {one}; " if one else ""
+    several = len(how) > 1 and got.size > 1
+    if several and all(x.endswith("times what it should be") for x in how):
+        said = f"`{output.name}` is right but for a factor, another in each case; "
     close = np.isclose(
         got, right, question.tolerance, question.tolerance / 10, equal_nan=True
     )

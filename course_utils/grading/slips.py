@@ -19,8 +19,11 @@ SIMILAR = (
     ("abs", "square"),
 )
 OPERATORS: dict[type[ast.operator], list[tuple[type[ast.operator], str]]] = {
-    ast.Add: [(ast.Sub, "a term is subtracted"), (ast.Mult, "a term is multiplied")],
-    ast.Sub: [(ast.Add, "a term is added"), (ast.Mult, "a term is multiplied")],
+    ast.Add: [
+        (ast.Sub, "a term is subtracted"),
+        (ast.Mult, "two terms are multiplied"),
+    ],
+    ast.Sub: [(ast.Add, "a term is added"), (ast.Mult, "two terms are multiplied")],
     ast.Mult: [
         (ast.Div, "something is divided by what should multiply it"),
         (ast.Add, "a factor is added"),

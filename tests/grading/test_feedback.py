@@ -15,6 +15,7 @@ from course_utils.grading import checks, guard
 from course_utils.grading.answer_runner import Failure
 from course_utils.grading.checks import check, grade_answer, progress_text
 from course_utils.grading.comparison import fitted, relation
+from course_utils.grading.contrast import simpler
 from course_utils.grading.diagnosis import judge
 from course_utils.grading.mutants import mutants
 from course_utils.grading.program import MAX_BYTES, MAX_STEPS, Program
@@ -248,6 +249,57 @@ def test_relations_between_numbers_are_named():
     assert relation(right[::-1], right) == "is right, but reversed along axis 0"
     assert relation(right.T, right) == "holds the right numbers in wrong places"
     assert relation(right**2 + 1, right) == ""
+
+
+def test_a_list_of_sentences_of_unequal_length_stops_no_hint():
+    """Nothing about the arguments may end a check in a traceback."""
+    for question in [q for name in EXERCISES for q in chapter_questions(name)]:
+        cases, _ = expectations(question, "public")
+        assert all(
+            all_args for case in cases for _, all_args in simpler(question, case.args)
+        )
+    hint = grade_answer("02.5", lambda h, r, lengths, buckets: [0.5, 0.123]).hint
+    assert "`shares` holds 2 entries, expected 3." in hint
+
+
+def last_two_exchanged(x, weight, d_k):
+    y = x @ weight.T
+    q, v, k = y.split([d_k, d_k, weight.shape[0] - 2 * d_k], dim=-1)
+    return q, v, 2 * k
+
+
+def test_what_one_call_makes_at_once_is_no_loop():
+    hint = grade_answer("06.2", last_two_exchanged).hint
+    assert "not every later time" not in hint, hint
+
+
+def test_the_largest_of_a_few_may_stay_where_it_is():
+    """Other queries, the same best key: that is no proof that they are not used."""
+
+    def answer(queries, keys, values):
+        scores = queries @ keys.mT
+        best = torch.nn.functional.one_hot(scores.argmax(-1), scores.shape[-1])
+        return 0.9 * best @ values, 0.9 * best
+
+    assert "does not depend" not in grade_answer("06.1", answer).hint
+
+
+def test_a_dictionary_with_the_names_of_the_results_will_do():
+    def answer(weights):
+        links = weights.argmax(-1)
+        later = torch.ones(len(links), len(links)).triu(1) > 0
+        crossed = (links[:, None] > links) & later
+        return {"crossings": crossed.sum(), "links": links}
+
+    assert grade_answer("03.4", answer).points == 3
+
+
+def test_a_table_of_every_pair_in_the_batch_is_named():
+    def answer(decoder_state, encoder_states, w, u, v):
+        asked, offered = decoder_state @ w, encoder_states @ u
+        return torch.tanh(asked[:, None, None] + offered) @ v
+
+    assert "each batch meets every batch" in grade_answer("03.1", answer).hint
 
 
 def test_a_number_at_which_all_weights_are_equal_is_no_contrast():

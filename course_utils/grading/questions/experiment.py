@@ -47,12 +47,13 @@ def experiment(
     reason: str,
     other_reasons: Mapping[str, str],
     next_step: str,
+    guesses: Mapping[str, tuple[str, Callable[..., float]]] | None = None,
 ) -> Question:
     """A question about a run: the learner's name, the number, the letter of a reason.
 
     `rows` holds each setting with its number, `other_reasons` what to think of again
-    after a wrong letter. The number may differ by `tolerance`: machines round
-    differently.
+    after a wrong letter, `guesses` numbers that come to mind without a run, by formula
+    of the setting. The number may differ by `tolerance`: machines round differently.
     """
 
     def due(value: Any) -> float:
@@ -77,7 +78,7 @@ def experiment(
 
     def is_count(args: Args, value: Any) -> bool:
         number = float(value[1])
-        return number > 1 and number.is_integer() and 0 < due(value) < 1
+        return number > 1 and abs(number - round(number)) < 1e-3 and 0 < due(value) < 1
 
     def is_made_by(name: str, changes: Sequence[Change]) -> Callable[[Args, Any], bool]:
         """Whether a number is what one of the changes makes of the right one."""
@@ -125,6 +126,18 @@ def experiment(
                 known.append(Mistake(name, hint, lambda v=value: v, fits))
                 return
 
+    def is_guess(guess: Callable[..., float]) -> Callable[[Args, Any], bool]:
+        def sign(args: Args, value: Any) -> bool:
+            number = guess(**rows[index_of(value[0], len(rows))][0])
+            guessed = is_near(value[1], number, 0.05 * abs(number))
+            return guessed and not number_is_right(args, value)
+
+        return sign
+
+    for name, (hint, guess) in (guesses or {}).items():
+        tries = [(x, guess(**rows[i][0]), reason) for i, x in sorted(names.items())]
+        shown = next(x for x in tries if is_guess(guess)((), x))
+        known.append(Mistake(name, hint, lambda x=shown: x, is_guess(guess)))
     add(
         "another_variant",
         "another variant gives this number, yours does not: run it with the setting "
@@ -139,7 +152,10 @@ def experiment(
         is_shortened,
         SHORTER,
     )
+    are_whole = all(float(number).is_integer() for _, number in rows)
     for name, (words, changes) in RELATIONS.items():
+        if name == "whole_factor" and are_whole:  # then many a number fits by chance
+            continue
         add(
             name,
             f"compared with the number of your run, {words.partition(':')[0]}: return "

@@ -43,6 +43,12 @@ def draw_search(rng: np.random.Generator, empty: bool = False) -> Args:
     return query, table[order].astype(np.float32)
 
 
+def distances(query: np.ndarray, documents: np.ndarray) -> list[np.ndarray]:
+    """How far the documents are from the query, and the squares of that."""
+    squares = ((documents - query) ** 2).sum(1)
+    return [np.sqrt(squares), squares]
+
+
 QUESTION = Question(
     id="01.3",
     title="Search by cosine",
@@ -116,6 +122,19 @@ QUESTION = Question(
             "the lengths run down the columns, over documents; what is to be made "
             "comparable are the rows",
             lambda q, d: ranked(d / safe(d.norm(dim=0)) @ (q / q.norm())),
+        ),
+        Mistake(
+            "distance_of_the_points",
+            "these are distances between the points: a long document is far away from "
+            "a short query whatever it is about; compare the directions",
+            lambda query, documents: (
+                -(documents - query).norm(dim=1),
+                int((documents - query).norm(dim=1).argmin()),
+            ),
+            lambda args, value: any(
+                np.allclose(np.abs(value[0]), far, atol=1e-3)
+                for far in distances(*args)
+            ),
         ),
         Mistake(
             "distance",

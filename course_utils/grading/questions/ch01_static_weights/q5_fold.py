@@ -136,6 +136,12 @@ QUESTION = Question(
                 [folded(s, v), s.exp().mean().expand(1, v.shape[1])]
             ),
         ),
+        Mistake(
+            "largest_taken_off",
+            "the largest score is taken off before the exponential: a softmax does not "
+            "see that, but it divides both sums by the same number",
+            lambda s, v: fold(s - s.max(), v),
+        ),
     ),
 )
 
@@ -178,5 +184,11 @@ WRONG = [
     ),
     ("scores_as_factors", lambda s, v: torch.column_stack([torch.diag(s) @ v, s])),
     ("added", lambda s, v: torch.column_stack([(v.T + s).T, s.exp()])),
+    (
+        "largest_taken_off",
+        lambda s, v: (
+            (s - s.amax()).exp()[:, None] * torch.nn.functional.pad(v, (0, 1), value=1)
+        ),
+    ),
 ]
 PARTIAL = [(1, lambda s, v: torch.column_stack([v, torch.exp(s)]))]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 import torch.nn.functional as F
 
-from course_utils.grading.questions.experiment import Rows, experiment
+from course_utils.grading.questions.experiment import Rows, experiment, index_of
 
 
 def learned_share(n_words: int, noise: int) -> float:
@@ -56,6 +56,13 @@ QUESTION = experiment(
         " gain if they grew?",
     },
     next_step="guess first, then run `learned_share` with the setting of your name.",
+    guesses={
+        "share_at_the_start": (
+            "this is one word's equal share, which it has before training: the "
+            "function returns what it has afterwards",
+            lambda n_words, noise: 1 / n_words,
+        )
+    },
 )
 RUN = learned_share
 
@@ -63,10 +70,12 @@ RUN = learned_share
 # ----------------------------------------------------------------------- specimens
 
 NUMBER = QUESTION.reference()[1]
+SETTING = QUESTION.variants[index_of("Lin", len(NUMBERS))]
 RIGHT = [lambda: ("  ADA ", NUMBER, "B")]
 WRONG = [
     ("no_name", lambda: ("Your name", NUMBER, "b")),
     ("not_this_run", lambda: ("Ada", NUMBER + 7777, "b")),
     ("reason_a", lambda: ("Ada", NUMBER, "a")),
+    ("share_at_the_start", lambda: ("Lin", 1 / SETTING["n_words"], "b")),
 ]
 PARTIAL = [(2, lambda: ("Ada", NUMBER, "z")), (1, lambda: ("Ada", -555.5, "b"))]

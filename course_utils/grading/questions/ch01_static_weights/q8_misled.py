@@ -170,6 +170,20 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "one_term_left",
+            "your weights leave a single term: all documents then point the same way, "
+            "and every cosine is 1; each label needs a term of its own",
+            changed(
+                counts=np.hstack([np.ones((6, 1)), np.asarray(misled()[0])[:, 1:]]),
+                weights=[1.0, 0.0, 0.0, 0.0, 0.0],
+            ),
+            lambda args, value: (
+                fits(value)
+                and by_weights(value)[1]
+                and np.count_nonzero(np.asarray(value[2])) == 1
+            ),
+        ),
+        Mistake(
             "a_tie",
             "for some document two others are equally near, with different labels: "
             "make the rarer word rarer, or the weights less equal",

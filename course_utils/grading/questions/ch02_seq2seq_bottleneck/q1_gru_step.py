@@ -100,6 +100,21 @@ def old_state_lost(*given: Tensor) -> Tensor:
     return (1 - gates(*given)[1]) * proposed(*given)
 
 
+def turned(*given: Tensor, blocks: tuple[int, ...] = (0, 1, 2)) -> Tensor:
+    """The step with some of the square blocks of U used as they lie."""
+    lying = given[3].chunk(3)
+    u = torch.cat([x.T if i in blocks else x for i, x in enumerate(lying)])
+    x, state, w_x, _, b_x, b_h = given
+    return gru_step(x, state, w_x, u, b_x, b_h)
+
+
+def update_from_the_reset_state(*given: Tensor) -> Tensor:
+    x, state, *rest = given
+    reset = gates(*given)[0]
+    update = gates(x, reset * state, *rest)[1]
+    return mixed(update, proposed(*given), state)
+
+
 def draw_step(rng: np.random.Generator, biased: bool, gate: float = 0.0) -> Args:
     batch, d_in, d = sizes(rng, 3)
     biases = [normal(rng, 3 * d) * np.float32(biased) for _ in range(2)]
@@ -207,6 +222,24 @@ QUESTION = Question(
             "the old state",
             proposed,
         ),
+        Mistake(
+            "state_not_transposed",
+            "the blocks of `weight_state` are multiplied as they lie: they are "
+            "transposes, and square, so that nothing complains",
+            turned,
+        ),
+        Mistake(
+            "proposal_not_transposed",
+            "in the proposal the block of `weight_state` is multiplied as it lies: it "
+            "is a transpose, and square, so that nothing complains",
+            lambda *given: turned(*given, blocks=(2,)),
+        ),
+        Mistake(
+            "update_from_the_reset_state",
+            "the update gate is made from the reset state: both gates see the state as "
+            "it was, the proposal alone sees it reset",
+            update_from_the_reset_state,
+        ),
     ),
     packaged=("gru_step",),
 )
@@ -226,7 +259,9 @@ def cell(x, state, w_x, w_h, b_x, b_h):
         return made(x, state)
 
 
-def by_hand(order="rzn", keep="z", outside=True, whole=False, squash=torch.tanh):
+def by_hand(
+    order="rzn", keep="z", outside=True, whole=False, squash=torch.tanh, lying=""
+):
     def answer(x, state, w_x, w_h, b_x, b_h):
         d = state.shape[1]
         rows = {name: slice(i * d, i * d + d) for i, name in enumerate(order)}
@@ -235,7 +270,8 @@ def by_hand(order="rzn", keep="z", outside=True, whole=False, squash=torch.tanh)
             return nn.functional.linear(x, w_x[rows[name]], b_x[rows[name]])
 
         def of_h(name, h=state):
-            return nn.functional.linear(h, w_h[rows[name]], b_h[rows[name]])
+            u = w_h[rows[name]]
+            return h @ (u if name in lying else u.T) + b_h[rows[name]]
 
         r = 1 / (1 + (-(of_x("r") + of_h("r"))).exp())
         z = 1 / (1 + (-(of_x("z") + of_h("z"))).exp())
@@ -299,6 +335,8 @@ WRONG = [
     ("everything_reset", by_hand(whole=True)),
     ("never_reset", no_gates),
     ("sigmoid_proposal", by_hand(squash=torch.sigmoid)),
+    ("state_not_transposed", by_hand(lying="rzn")),
+    ("proposal_not_transposed", by_hand(lying="n")),
     ("bias_lost", lambda x, h, w, u, b, c: biasless(x, h, w, u, b, c)),
 ]
 

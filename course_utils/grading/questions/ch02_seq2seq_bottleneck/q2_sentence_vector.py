@@ -153,6 +153,14 @@ QUESTION = Question(
             "all; choose row and place together, one of each",
             lambda states, source: states[:, last_place(source)],
         ),
+        Mistake(
+            "place_from_the_end",
+            "the place is counted from the end, how much padding stands behind the "
+            "sentence, and used as if it were counted from the start",
+            lambda states, source: at(
+                states, (source != 0).flip(1).long().argmax(dim=1)
+            ),
+        ),
     ),
 )
 

@@ -205,6 +205,14 @@ QUESTION = Question(
             "one to one",
             lambda w, h: by_factors(w * (1 - h[1:] ** 2)).roll(1),
         ),
+        Mistake(
+            "last_is_zero",
+            "the last entry is 0, as if the last state did not move with itself: "
+            "change it, and it changes by just as much",
+            lambda w, h: (
+                gradient_through_time(w, h) * (torch.arange(len(h)) + 1 < len(h))
+            ),
+        ),
     ),
 )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from course_utils.grading.comparison import same
 from course_utils.grading.questions.model import Args, Mistake, Output, Part, Question
 
 
@@ -169,10 +170,13 @@ QUESTION = Question(
         ),
         Mistake(
             "length_of_the_target",
-            "the sentences are sorted into buckets by the length of the reference; "
-            "`lengths` holds the lengths to go by",
+            "the sentences are sorted into buckets by the length of the reference, or "
+            "of the hypothesis; `lengths` holds the lengths to go by",
             lambda h, r, n, b: shares(
                 [x == y for x, y in zip(h, r)], [len(y) for y in r], b
+            ),
+            lambda args, value: same(
+                value, shares(equal(*args[:2]), [len(x) for x in args[0]], args[3])
             ),
         ),
         Mistake(
@@ -259,6 +263,18 @@ QUESTION = Question(
             lambda h, r, n, b: [
                 (bucket, x) for bucket in b for x in shares(equal(h, r), n, [bucket])
             ],
+        ),
+        Mistake(
+            "by_the_place",
+            "the sentences are sorted into buckets by their place in the list; "
+            "`lengths` holds the lengths to go by",
+            lambda h, r, n, b: shares(equal(h, r), list(range(len(h))), b),
+        ),
+        Mistake(
+            "first_bucket_only",
+            "only the first bucket has a share: a `return` inside the loop ends it "
+            "after the first round",
+            lambda h, r, n, b: exact_by_length(h, r, n, b)[:1],
         ),
     ),
     packaged=("by_length",),

@@ -36,6 +36,16 @@ def collide(args: Args, value: Any) -> bool:
     return fits and vector_of(one) == vector_of(two)
 
 
+def difference(value: Any) -> Fraction:
+    """The larger of the two differences between the vectors."""
+    return max(abs(a - b) for a, b in zip(*map(vector_of, value)))
+
+
+def plain_sum(sentence: Any) -> list[float]:
+    """What the words' numbers add up to when nothing is halved."""
+    return [sum(TABLE[word][i] for word in sentence) for i in (0, 1)]
+
+
 def two_sentences() -> tuple[list[str], list[str]]:
     return ["dog", "the"], ["cat", "a"]
 
@@ -81,6 +91,29 @@ QUESTION = Question(
             lambda args, value: sorted(value[0]) == sorted(value[1]),
         ),
         Mistake(
+            "equal_when_rounded",
+            "these agree only as far as float32 can tell: what was read long ago is "
+            "halved until it drowns in rounding; short sentences agree exactly",
+            lambda: (["the", *["a"] * 40], ["dog", *["a"] * 40]),
+            lambda args, value: (
+                not collide(args, value) and difference(value) < Fraction(1, 10**6)
+            ),
+        ),
+        Mistake(
+            "read_backwards",
+            "read backwards these would have one vector: it is what was read *before* "
+            "that is halved, so the last word counts in full",
+            lambda: (["the", "dog"], ["a", "cat"]),
+            lambda args, value: collide(args, [list(x)[::-1] for x in value]),
+        ),
+        Mistake(
+            "halving_forgotten",
+            "the numbers of the words add up to the same, but this encoder halves what "
+            "came before: a word counts for less, the earlier it comes",
+            lambda: (["hears", "dog"], ["cat", "cat"]),
+            lambda args, value: plain_sum(value[0]) == plain_sum(value[1]),
+        ),
+        Mistake(
             "vectors_differ",
             "the encoder still tells these apart: run both through it and compare the "
             "two numbers that come out",
@@ -104,6 +137,8 @@ WRONG = [
     ("lengths_differ", lambda: (["sees", "the", "the"], ["cat", "the"])),
     ("other_order", lambda: (["dog", "sees", "cat"], ["cat", "sees", "dog"])),
     ("vectors_differ", lambda: (["the", "dog"], ["the", "cat"])),
-    ("vectors_differ", lambda: (["a"] + ["the"] * 30, ["the"] * 31)),
+    ("equal_when_rounded", lambda: (["a"] + ["the"] * 30, ["the"] * 31)),
+    ("read_backwards", lambda: (["the", "dog", "sees"][:2], ("a", "cat"))),
+    ("halving_forgotten", lambda: (["dog", "hears"], ["cat", "cat"])),
 ]
 NOT_IN_HINTS = {'"dog", "the"'}

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 
 from course_utils.grading.questions.experiment import Rows, experiment
@@ -51,6 +53,15 @@ QUESTION = experiment(
         "b": "a turn changes the direction of the gradient: does it change its length?",
     },
     next_step="guess first, then run `steps_back` with the setting of your name.",
+    guesses={
+        "by_the_gain": (
+            "so many steps would it take by the gain alone, as the formula in brackets "
+            "says: the function counts those that the network needs",
+            lambda gain, seed: (
+                math.log(0.01) / math.log(gain) if gain != 1 else math.nan
+            ),
+        )
+    },
 )
 RUN = steps_back
 

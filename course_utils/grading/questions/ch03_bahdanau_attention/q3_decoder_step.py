@@ -56,6 +56,16 @@ def attends_with_the_new_state(
     return new, weights_of(new, h, *wuv_cell[:-1])
 
 
+def state_made_first(
+    token: Tensor, s: Tensor, h: Tensor, *wuv_cell: Tensor
+) -> tuple[Tensor, Tensor]:
+    nothing = step_with(lambda weights, h: torch.zeros_like(h[:, 0]))
+    early, _ = nothing(token, s, h, *wuv_cell)
+    weights = weights_of(early, h, *wuv_cell[:-1])
+    joined = torch.cat([token, averaged(weights, h), s], dim=-1)
+    return torch.tanh(joined @ wuv_cell[-1]), weights
+
+
 def step_over_the_batch(
     token: Tensor, s: Tensor, h: Tensor, *wuv_cell: Tensor
 ) -> tuple[Tensor, Tensor]:
@@ -166,6 +176,12 @@ QUESTION = Question(
             "the new state is not squashed: a tanh belongs around the product with "
             "`cell`",
             step_with(squash=lambda x: x),
+        ),
+        Mistake(
+            "state_made_first",
+            "a state is made without a context first, and asks in the place of the "
+            "one that the decoder has: that is Luong's order, not the one of the task",
+            state_made_first,
         ),
     ),
 )

@@ -19,6 +19,13 @@ def crossings_of(links: Tensor) -> int:
     return int(((links[:, None] > links[None]) & later).sum())
 
 
+def crossing_words(links: Tensor) -> tuple[int, ...]:
+    """How many words are crossed by a later one, by an earlier one, by either."""
+    crossed = (links[:, None] > links[None]).triu(1)
+    earlier, later = crossed.any(dim=1), crossed.any(dim=0)
+    return tuple(int(x.sum()) for x in (earlier, later, earlier | later))
+
+
 def read_alignment(weights: Tensor) -> tuple[Tensor, int]:
     links = weights.argmax(dim=-1)
     return links, crossings_of(links)
@@ -121,6 +128,39 @@ QUESTION = Question(
             lambda weights: (weights.amax(-1), read_alignment(weights)[1]),
             lambda args, value: np.allclose(value[0], args[0].max(-1)),
         ),
+        Mistake(
+            "words_not_pairs",
+            "the links are right; each word that takes part in a crossing is counted "
+            "once: count the pairs, one word can be in several",
+            lambda weights: (weights.argmax(-1), crossing_words(weights.argmax(-1))[0]),
+            lambda args, value: (
+                bool((value[0] == args[0].argmax(-1)).all())
+                and value[1] in crossing_words(torch.from_numpy(args[0]).argmax(-1))
+            ),
+        ),
+        Mistake(
+            "pairs_either_way_round",
+            "the links are right; every pair that looks at two different words is "
+            "counted: only those cross whose later word looks further left",
+            linked(lambda links: (links[:, None] > links[None]).sum()),
+        ),
+        Mistake(
+            "first_word_missing",
+            "the links are right; the first target word is compared with none: places "
+            "are counted from 0",
+            linked(lambda links: crossings_of(links[1:])),
+        ),
+        Mistake(
+            "last_word_missing",
+            "the links are right; the last target word is compared with none: a range "
+            "ends before its second number",
+            linked(lambda links: crossings_of(links[:-1])),
+        ),
+        Mistake(
+            "places_from_one",
+            "`links` counts the source words from 1: the first one is 0",
+            lambda weights: (weights.argmax(-1) + 1, read_alignment(weights)[1]),
+        ),
     ),
 )
 
@@ -151,5 +191,19 @@ WRONG = [
     (
         "best_target_of_each_source",
         lambda w: pairs_where(lambda a, b: a > b)(w.T.contiguous()),
+    ),
+    (
+        "words_not_pairs",
+        lambda w: (
+            w.argmax(1),
+            sum(bool((w.argmax(1)[i:] < w.argmax(1)[i]).any()) for i in range(len(w))),
+        ),
+    ),
+    (
+        "last_word_missing",
+        lambda w: (
+            w.argmax(1),
+            pairs_where(lambda a, b: a > b)(w[: len(w) - 1])[1],
+        ),
     ),
 ]

@@ -80,8 +80,8 @@ QUESTION = Question(
         ),
         Mistake(
             "sure_counted_apart",
-            "the second number leaves the sure links out of P: they are in both "
-            "intersections",
+            "the second number counts each predicted link once: one that is sure is "
+            "possible too, and stands in both intersections",
             lambda: (RATES[0], 1 - 4 / 9),
             rate_is(1, 1 - 4 / 9),
         ),
@@ -89,8 +89,8 @@ QUESTION = Question(
             "possible_in_the_denominator",
             "the second number divides by |A| + |P|: nobody has to find every "
             "possible link, only the sure ones count below",
-            lambda: (RATES[0], 1 - 7 / 11),
-            rate_is(1, 1 - 7 / 11, 1 - 7 / 10),
+            lambda: (RATES[0], 1 - 7 / 12),
+            rate_is(1, 1 - 7 / 12, 1 - 7 / 11, 1 - 7 / 10),
         ),
         Mistake(
             "sure_links_only",
@@ -106,6 +106,20 @@ QUESTION = Question(
             lambda: (RATES[0], 1 - 8 / 9),
             rate_is(1, 1 - 8 / 9),
         ),
+        Mistake(
+            "of_the_possible",
+            "the first number divides by the links that are possible: it asks how many "
+            "of the predicted ones are allowed",
+            lambda: (4 / 7, RATES[1]),
+            rate_is(0, 4 / 7),
+        ),
+        Mistake(
+            "negative",
+            "the second number is negative: more stands above the line than below it; "
+            "a link in both sets is counted twice below, too",
+            lambda: (RATES[0], 1 - 7 / 6),
+            lambda args, value: float(value[1]) < 0,
+        ),
     ),
 )
 
@@ -119,5 +133,8 @@ WRONG = [
     ("not_subtracted", lambda: (0.8, 0.778)),
     ("possible_without_sure", lambda: (0.2, 0.0)),
     ("possible_in_the_denominator", lambda: [0.8, 0.364]),
+    ("possible_in_the_denominator", lambda: [0.8, 0.417]),
+    ("of_the_possible", lambda: (0.571, 2 / 9)),
+    ("negative", lambda: (0.8, -1 / 6)),
 ]
 NOT_IN_HINTS = {"0.8", "0.22", "4/5", "2/9", "four", "80"}

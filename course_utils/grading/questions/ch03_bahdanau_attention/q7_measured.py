@@ -54,6 +54,18 @@ QUESTION = experiment(
         "differs from key to key",
     },
     next_step="guess first, then run `found` with the setting of your name.",
+    guesses={
+        "one_of_the_keys": (
+            "this is one in `n_keys`, as if it hit a key by chance: the function "
+            "returns how often the digit is right after training",
+            lambda n_keys, squash: 1 / n_keys,
+        ),
+        "one_of_ten": (
+            "this is one in ten, a digit said at random: the function returns how "
+            "often the digit is right after training",
+            lambda n_keys, squash: 1 / 10,
+        ),
+    },
 )
 RUN = found
 

@@ -222,8 +222,8 @@ QUESTION = Question(
         ),
         Mistake(
             "cut_afterwards",
-            "these don't sum to one, and the context is another one: cutting off "
-            "(`clamp`) or turning round (`abs`) what went below zero spoils both",
+            "these don't sum to one, and the context is another one: is your direction "
+            "one that moves neither? (`clamp` or `abs` afterwards spoil both)",
             lambda w, h: (
                 (w + free_directions(h)[0]).clamp(min=0).float() if many(h) else w,
                 many(h),

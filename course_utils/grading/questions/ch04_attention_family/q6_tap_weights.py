@@ -154,6 +154,28 @@ QUESTION = Question(
             whole_window,
         ),
         Mistake(
+            "one_tap_to_the_right",
+            "every tap looks where its right neighbour should: the middle one has to "
+            "look at the query's own place",
+            lambda n, window, dilation: at(
+                places(n, window, dilation, dilation * (1 - window // 2)), n
+            ),
+        ),
+        Mistake(
+            "one_tap_to_the_left",
+            "every tap looks where its left neighbour should: the middle one has to "
+            "look at the query's own place",
+            lambda n, window, dilation: at(
+                places(n, window, dilation, -dilation * (1 + window // 2)), n
+            ),
+        ),
+        Mistake(
+            "divided_by_the_window",
+            "the weight of every tap is divided by the size of the window: a tap looks "
+            "at its place with weight 1, and the matrix of its values does the rest",
+            lambda n, window, dilation: tap_weights(n, window, dilation) / window,
+        ),
+        Mistake(
             "taps_last",
             "the taps stand on the last axis: there is one table (query, key) for each "
             "tap, and the taps come first",

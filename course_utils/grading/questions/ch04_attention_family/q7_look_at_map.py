@@ -45,6 +45,16 @@ def softmax_by_row(features: Tensor, query: Tensor) -> Pair:
     return torch.einsum("byx,bdyx->bd", weights, features), weights
 
 
+def softmax_by_column(features: Tensor, query: Tensor) -> Pair:
+    weights = torch.softmax(torch.einsum("bdyx,bd->byx", features, query), dim=-2)
+    return torch.einsum("byx,bdyx->bd", weights, features), weights
+
+
+def softmax_over_images(features: Tensor, query: Tensor) -> Pair:
+    weights = torch.softmax(torch.einsum("bdyx,bd->byx", features, query), dim=0)
+    return torch.einsum("byx,bdyx->bd", weights, features), weights
+
+
 def softmax_of_all(features: Tensor, query: Tensor) -> Pair:
     scores = torch.einsum("bdyx,bd->byx", features, query)
     weights = torch.softmax(scores.flatten(), dim=0).reshape(scores.shape)
@@ -94,6 +104,20 @@ QUESTION = Question(
             "own, and a unit of its own",
             softmax_of_all,
             lambda args, value: abs(np.sum(value[1]) - 1) < 1e-3 and len(args[0]) > 1,
+        ),
+        Mistake(
+            "softmax_by_column",
+            "every column of the map sums to one: a softmax over one axis, or over "
+            "both in turn; all cells of an image share one unit",
+            softmax_by_column,
+            lambda args, value: np.allclose(np.sum(value[1], -2), 1, atol=1e-3),
+        ),
+        Mistake(
+            "softmax_over_images",
+            "at each cell the weights of all images sum to one: the softmax runs over "
+            "the batch; the cells of one image share one unit",
+            softmax_over_images,
+            lambda args, value: np.allclose(np.sum(value[1], 0), 1, atol=1e-3),
         ),
         Mistake(
             "mean_of_cells",
@@ -169,6 +193,8 @@ WRONG = [
     ("reshaped", by_cells(lambda f: f.reshape(len(f), -1, f.shape[1]), in_rows)),
     ("columns_first", by_cells(columns, in_rows)),
     ("softmax_by_row", map_by(shares)),
+    ("softmax_by_column", map_by(lambda e: e.softmax(2).softmax(1))),
+    ("softmax_over_images", map_by(lambda e: e.exp() / e.exp().sum(0))),
     ("softmax_of_the_batch", map_by(lambda e: e.exp() / e.exp().sum())),
     (
         "mean_of_cells",

@@ -189,6 +189,15 @@ QUESTION = Question(
             lambda x: mixed_by(earlier_alone(x, -1e9), x),
         ),
         Mistake(
+            "nothing_for_the_first",
+            "a whole triangle is hidden beside the diagonal, and the token at its end "
+            "is left with zeros: only the diagonal goes",
+            lambda x: mixed_by(earlier_alone(x, -math.inf).nan_to_num(), x),
+            lambda args, value: (
+                not np.triu(value[1]).any() or not np.tril(value[1]).any()
+            ),
+        ),
+        Mistake(
             "nothing_left",
             "a token's own score and all later ones are hidden, so the first token is "
             "left with nothing and its row is NaN: only the diagonal goes",

@@ -112,6 +112,30 @@ QUESTION = Question(
             "whatever it scores",
             lambda length, n: 1 / (1 + n),
         ),
+        Mistake(
+            "itself_not_in_the_sum",
+            "the sum holds the others alone, so that this may be more than one: the "
+            "token itself takes its share from the same sum",
+            lambda length, n: math.exp(length**2) / n,
+        ),
+        Mistake(
+            "weight_of_one_other",
+            "this is the weight of one of the others: what stands above the line is "
+            "the exponential of the token's score with itself",
+            lambda length, n: (1 - weight_on_itself(length, n)) / n,
+        ),
+        Mistake(
+            "length_doubled",
+            "the score with itself is taken to be twice the length: the dot product of "
+            "a vector with itself is something else",
+            lambda length, n: 1 / (1 + n * math.exp(-2 * length)),
+        ),
+        Mistake(
+            "square_halved",
+            "the score with itself is halved, as in a distance: it is the plain dot "
+            "product",
+            lambda length, n: 1 / (1 + n * math.exp(-(length**2) / 2)),
+        ),
     ),
 )
 
@@ -128,4 +152,7 @@ WRONG = [
         "one_other_only",
         lambda length, n: torch.tensor(length).square().sigmoid().item(),
     ),
+    ("weight_of_one_other", lambda length, n: 1 / (math.exp(length**2) + n)),
+    ("itself_not_in_the_sum", lambda length, n: math.exp(length * length) / n),
+    ("length_doubled", lambda length, n: 1 / (1 + n / math.exp(length) ** 2)),
 ]

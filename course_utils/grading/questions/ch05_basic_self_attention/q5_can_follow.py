@@ -198,6 +198,24 @@ QUESTION = Question(
             "many can be fulfilled",
             lambda wants: sum(n > 2 for n in circles(wants)),
         ),
+        Mistake(
+            "own_wish_lost",
+            "a token that wants itself is taken for a contradiction: its wish is about "
+            "an entry of the diagonal, which no other wish needs",
+            lambda wants: len(wants) - sum(n != 2 for n in circles(wants)),
+        ),
+        Mistake(
+            "pairs_alone_lose",
+            "two tokens that want each other lose a wish here, longer circles lose "
+            "none: it is the other way round",
+            lambda wants: len(wants) - circles(wants).count(2),
+        ),
+        Mistake(
+            "threes_kept",
+            "circles of three lose nothing here: rock, paper, scissors is one, and "
+            "ends in a number larger than itself",
+            lambda wants: len(wants) - sum(n > 3 for n in circles(wants)),
+        ),
     ),
 )
 

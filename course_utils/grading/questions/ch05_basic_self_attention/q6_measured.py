@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 import torch.nn.functional as F
 
@@ -49,6 +51,13 @@ QUESTION = experiment(
         "the width change that?",
     },
     next_step="guess first, then run `final_loss` with the setting of your name.",
+    guesses={
+        "log_n": (
+            "this is log n, what guessing gives: the function returns the loss that "
+            "is left after training, and in your setting that is another one",
+            lambda n_tokens, learned: math.log(n_tokens),
+        )
+    },
 )
 RUN = final_loss
 

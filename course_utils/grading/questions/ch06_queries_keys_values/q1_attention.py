@@ -54,6 +54,12 @@ def one_softmax_for_all(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor
     return weights @ v, weights
 
 
+def best_key_alone(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    scores = products(q, k)
+    weights = (scores == scores.amax(-1, keepdim=True)).float()
+    return weights @ v, weights
+
+
 def weights_first(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
     context, weights = attention(q, k, v)
     return weights, context
@@ -186,6 +192,12 @@ QUESTION = Question(
             no_softmax,
         ),
         Mistake(
+            "best_key_alone",
+            "all weight goes to the key with the largest score: the softmax gives "
+            "every key a share, by its score",
+            best_key_alone,
+        ),
+        Mistake(
             "one_softmax_for_all",
             "the whole table of weights sums to one; every query has a softmax of its "
             "own, so that each row does",
@@ -267,4 +279,5 @@ WRONG = [
         ),
     ),
     ("order", lambda q, k, v: by_loop(scaled, over_keys)(q, k, v)[::-1]),
+    ("best_key_alone", by_loop(scaled, lambda s: (s == s.amax(1, keepdim=True)) * 1.0)),
 ]

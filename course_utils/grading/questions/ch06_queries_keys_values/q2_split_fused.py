@@ -118,6 +118,12 @@ QUESTION = Question(
             "queries, then all keys, then all values",
             lambda x, weight, d_k: tuple((x @ weight.T)[..., i::3] for i in range(3)),
         ),
+        Mistake(
+            "values_before_keys",
+            "keys and values have changed places: the fused rows come as queries, "
+            "keys, values",
+            lambda x, weight, d_k: split_as("qvk", x, weight, d_k),
+        ),
     ),
 )
 
@@ -149,5 +155,6 @@ WRONG = [
         "interleaved",
         lambda x, w, d_k: [torch.nn.functional.linear(x, w[i::3]) for i in range(3)],
     ),
+    ("values_before_keys", cut_rows("q", "v", "k")),
 ]
 PARTIAL = [(1, cut_rows("k", "q", "v"))]

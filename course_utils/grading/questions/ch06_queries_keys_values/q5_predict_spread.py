@@ -91,6 +91,38 @@ QUESTION = Question(
             lambda: (8.0, 32.0, 0.5),
             spread_is(2, 0.5),
         ),
+        Mistake(
+            "root_of_two",
+            "the second number takes the root of the spread: twice the spread is twice "
+            "the standard deviation, in each of the two factors",
+            lambda: (8.0, 8 * math.sqrt(2), math.sqrt(2)),
+            spread_is(1, 8 * math.sqrt(2)),
+        ),
+        Mistake(
+            "scaled_and_doubled_once",
+            "the last number doubles only once, for one of the two factors: the scale "
+            "changes nothing about that",
+            lambda: (8.0, 32.0, 2.0),
+            spread_is(2, 2),
+        ),
+        Mistake(
+            "not_scaled",
+            "the last number is that before the scale: here q·k is divided by √d_k",
+            lambda: (8.0, 32.0, 32.0),
+            spread_is(2, 32),
+        ),
+        Mistake(
+            "multiplied_by_the_scale",
+            "the last number is multiplied by √d_k: the scale divides by it",
+            lambda: (8.0, 32.0, 256.0),
+            spread_is(2, 256),
+        ),
+        Mistake(
+            "scaled_variance",
+            "the last number is a variance: the standard deviation is its root",
+            lambda: (8.0, 32.0, 16.0),
+            spread_is(2, 16),
+        ),
     ),
 )
 
@@ -103,5 +135,7 @@ WRONG = [
     ("one_factor_doubled", lambda: [8, torch.tensor(16.0), 4]),
     ("scale_cures_all", lambda: (8.0, 32.0, 1)),
     ("two_d_k", lambda: (128, 0, 0)),
+    ("multiplied_by_the_scale", lambda: (8, 32, 256)),
+    ("root_of_two", lambda: (8, 11.3, 1.41)),
 ]
 NOT_IN_HINTS = {"8", "32", "4", "eight", "thirty-two"}

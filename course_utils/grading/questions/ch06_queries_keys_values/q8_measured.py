@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import torch
 
-from course_utils.grading.questions.experiment import Rows, experiment
+from course_utils.grading.questions.experiment import Rows, experiment, index_of
 
 
 def taken_by_one(d_k: int, n_keys: int) -> float:
@@ -47,6 +47,13 @@ QUESTION = experiment(
         "there are?",
     },
     next_step="guess first, then run `taken_by_one` with the setting of your name.",
+    guesses={
+        "equal_share": (
+            "this is one in `n_keys`, the weight of a key when all are alike: the "
+            "function returns the share of queries that give a single key nearly all",
+            lambda d_k, n_keys: 1 / n_keys,
+        )
+    },
 )
 RUN = taken_by_one
 
@@ -54,6 +61,7 @@ RUN = taken_by_one
 # ----------------------------------------------------------------------- specimens
 
 NUMBER = QUESTION.reference()[1]
+SETTING = QUESTION.variants[index_of("Lin", len(NUMBERS))]
 RIGHT = [
     lambda: ("  ADA ", NUMBER, "B"),
     lambda: ["ada", torch.tensor(round(NUMBER, 3)), " b"],
@@ -63,6 +71,7 @@ WRONG = [
     ("percent", lambda: ("Ada", 100 * NUMBER, "b")),
     ("not_this_run", lambda: ("Ada", NUMBER + 7777, "b")),
     ("reason_a", lambda: ("Ada", NUMBER, "a")),
+    ("equal_share", lambda: ("Lin", 1 / SETTING["n_keys"], "b")),
     ("reason_c", lambda: ("Ada", NUMBER, "c")),
     ("no_reason", lambda: ("Ada", NUMBER, "more keys, nearer rivals")),
 ]
