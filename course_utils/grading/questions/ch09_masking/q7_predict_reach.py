@@ -128,6 +128,13 @@ QUESTION = Question(
             number_is(2, 435),
         ),
         Mistake(
+            "one_pass_too_many",
+            "the third number counts one pass too many: there are as many beginnings "
+            "as tokens",
+            lambda: (7, 15, 496),
+            number_is(2, 496),
+        ),
+        Mistake(
             "half_the_square",
             "the third number is half of the square: that is nearly the sum, which "
             "has one more half of each token",
@@ -148,6 +155,7 @@ QUESTION = Question(
 
 RIGHT = [lambda: (7, torch.tensor(15), 465.0)]
 WRONG = [
+    ("one_pass_too_many", lambda: (7, 15, 31 * 32 / 2)),
     ("one_layer_leak", lambda: (4, 15, 465)),
     ("leak_one_layer_short", lambda: (6, 15, 465)),
     ("window_one_layer_short", lambda: (7, 12, 465)),

@@ -103,6 +103,22 @@ QUESTION = Question(
             "the last number adds the heads' weights: a mean divides by their number",
             2,
             1 + 1 / 7,
+            1,
+        ),
+        prediction(
+            "other_head_alone",
+            "the last number is the share of the second head alone: the first one "
+            "looks at the card before every time",
+            2,
+            1 / 7,
+            1 / 14,
+        ),
+        prediction(
+            "weight_multiplied",
+            "the last number multiplies the heads' weights: a mean adds them and "
+            "divides by their number",
+            2,
+            1 / 4,
         ),
     ),
 )
@@ -120,6 +136,9 @@ WRONG = [
     ("guess_as_repetition", lambda: (11 / 35, 11 / 35, 4 / 7)),
     ("both_guessed", lambda: (11 / 35, 0.04, 4 / 7)),
     ("weight_by_half", lambda: (11 / 35, 0.2, 0.5)),
+    ("weight_added", lambda: (11 / 35, 0.2, 1.0)),
+    ("other_head_alone", lambda: (11 / 35, 0.2, 1 / 7)),
+    ("weight_multiplied", lambda: (11 / 35, 0.2, 0.25)),
     ("weight_added", lambda: (11 / 35, 0.2, 8 / 7)),
 ]
 NOT_IN_HINTS = {"7", "seven", "1/7", "five", "1/5", "0.31", "0.57"}
