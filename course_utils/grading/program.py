@@ -35,6 +35,8 @@ class Step:
     name: str = ""  # of the variable that holds it
     floating: bool = True
     part: str = ""  # the piece of the line that makes it
+    at: int = 0  # the instruction that does,
+    round: int = 0  # and how many lines ran before: more in a loop's later rounds
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -65,7 +67,7 @@ class Program(TorchFunctionMode):
         self.steps: list[Step] = []
         self.places: dict[int, int] = {}  # of each living tensor among the steps
         self.kept: list[Any] = []  # an id stays unique only while its tensor lives
-        self.bytes = 0
+        self.bytes = self.lines = 0
 
     def take(self, arguments: tuple[Any, ...]) -> None:
         """Know an answer's arguments: the first is step -2, the next -3, and so on."""
@@ -121,14 +123,17 @@ class Program(TorchFunctionMode):
         self.bytes += value.nbytes
         floating = plain.is_floating_point()
         part = expression(frame) if frame else ""
-        step = Step(value, name, line, text, parents, floating=floating, part=part)
-        self.steps.append(step)
+        at = frame.f_lasti if frame else 0
+        self.steps.append(
+            Step(value, name, line, text, parents, "", floating, part, at, self.lines)
+        )
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         """Follow the learner's own functions, to see how they name their quantities."""
         return self.name_steps if self.is_learners(frame) else None
 
     def name_steps(self, frame: FrameType, event: str, _: Any) -> Any:
+        self.lines += event == "line"
         if event in ("line", "return"):
             for name, value in frame.f_locals.items():
                 place = self.places.get(id(value))
