@@ -174,5 +174,8 @@ def slip(got: Any, right: Any) -> str:
         if any(np.isclose(a, f(b), 1e-3, 1e-9) for f in related):
             return words
     if abs(a - b) < 0.03 * abs(b):
-        return "it is near: give more digits, or compute with fractions"
+        return (
+            "it is near: give more digits if it was rounded; if not, what is counted "
+            "once too often, or left out?"
+        )
     return ""

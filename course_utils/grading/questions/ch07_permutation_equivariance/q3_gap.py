@@ -85,7 +85,8 @@ QUESTION = Question(
         ),
         Mistake(
             "input_not_moved",
-            "the layer never sees the reordered tokens: only its output is moved",
+            "the layer never sees the reordered tokens, or its columns move along and "
+            "undo the order: only its output is moved",
             lambda m, x, o: (layer(x, m) - layer(x, m)[o]).abs().max(),
         ),
         Mistake(
@@ -136,6 +137,10 @@ RIGHT = [
 ]
 WRONG = [
     ("invariance", lambda m, x, o: largest(apply(m, x[o]), apply(m, x))),
+    (
+        "input_not_moved",
+        lambda m, x, o: largest(apply(m[:, o], x[o]), apply(m, x)[o]),
+    ),
     ("invariance", lambda m, x, o: largest(apply(m[o], x[o]), apply(m, x)[o])),
     (
         "output_sent_the_other_way",

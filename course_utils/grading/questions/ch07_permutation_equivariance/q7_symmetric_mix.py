@@ -165,6 +165,22 @@ QUESTION = Question(
             two_triangles,
         ),
         Mistake(
+            "upper_alone",
+            "only the entries above the diagonal are averaged: those below it count "
+            "as well, for an order that turns two tokens round brings them up",
+            lambda mix: beside_filled(
+                mix, mix[torch.ones_like(mix).triu(1) > 0].mean()
+            ),
+        ),
+        Mistake(
+            "lower_alone",
+            "only the entries below the diagonal are averaged: those above it count "
+            "as well, for an order that turns two tokens round brings them down",
+            lambda mix: beside_filled(
+                mix, mix[torch.ones_like(mix).tril(-1) > 0].mean()
+            ),
+        ),
+        Mistake(
             "pairs_counted_once",
             "the sum beside the diagonal is divided by the number of pairs: every pair "
             "has two entries, one on either side",
@@ -227,6 +243,14 @@ WRONG = [
             mix.trace() / len(mix),
             torch.where(mix.tril() == 0, mix.triu(1).sum(), mix.tril(-1).sum())
             / math.comb(len(mix), 2),
+        ),
+    ),
+    (
+        "upper_alone",
+        lambda mix: by_mask(
+            mix,
+            mix.trace() / len(mix),
+            mix.triu(1).sum() / math.comb(len(mix), 2),
         ),
     ),
     (

@@ -120,6 +120,29 @@ QUESTION = Question(
             lambda table, n, first: rows_for(table, n, max(first - 1, 0)),
         ),
         Mistake(
+            "to_the_end",
+            "all rows from `first` to the end of the table: only `n_tokens` of them "
+            "are asked for",
+            lambda table, n, first: (table[first:], rows_for(table, n, first)[1]),
+        ),
+        Mistake(
+            "one_row_less",
+            "one row too few is taken: a slice ends *before* its second number",
+            lambda table, n, first: (
+                table[first : first + n - 1],
+                n - len(table[first : first + n - 1]),
+            ),
+        ),
+        Mistake(
+            "one_row_more",
+            "one row too many is taken: a slice ends *before* its second number, so "
+            "that nothing has to be added to it",
+            lambda table, n, first: (
+                table[first : first + n + 1],
+                rows_for(table, n, first)[1],
+            ),
+        ),
+        Mistake(
             "filled_up",
             "the rows that are missing are filled up with zeros: as many rows as the "
             "table has are asked for, perhaps none",
@@ -163,6 +186,15 @@ RIGHT = [
     )
 ]
 WRONG = [
+    ("to_the_end", lambda t, n, first: (t[first:], max(0, n - len(t[first:])))),
+    ("one_row_less", lambda t, n, first: read(t, range(first, first + n - 1), n)),
+    (
+        "one_row_more",
+        lambda t, n, first: (
+            read(t, range(first, first + n + 1), n)[0],
+            read(t, range(first, first + n), n)[1],
+        ),
+    ),
     ("arguments_exchanged", lambda t, n, first: read(t, range(n, n + first), first)),
     ("one_late", lambda t, n, first: read(t, range(first + 1, first + n + 1), n)),
     (

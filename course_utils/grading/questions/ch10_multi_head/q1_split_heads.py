@@ -190,6 +190,12 @@ QUESTION = Question(
             cut_as(spread="b g t d -> b g (t n) d"),
         ),
         Mistake(
+            "features_repeated",
+            "the copies stand along the features: each *head* gets a copy, so it is "
+            "the head axis that grows",
+            cut_as(spread="b g t d -> b g t (n d)"),
+        ),
+        Mistake(
             "sentence_repeated",
             "the copies stand along the tokens, one sentence after the other: each "
             "*head* gets a copy, so it is the head axis that grows",
@@ -263,6 +269,13 @@ def of_one_table(x, n_heads, n_groups):
 
 RIGHT = [by_slices, of_one_table]
 WRONG = [
+    (
+        "features_repeated",
+        lambda x, h, g: [
+            part if i == 0 else torch.cat([part[:, :: h // g]] * (h // g), dim=-1)
+            for i, part in enumerate(by_slices(x, h, g))
+        ],
+    ),
     (
         "tokens_repeated",
         lambda x, h, g: [

@@ -124,6 +124,19 @@ QUESTION = Question(
             lambda d, h, e, n, m: 8 * n * d * d + 4 * n * m * d,
         ),
         operations_are(
+            "both_texts_projected",
+            "every projection is made for the tokens of both texts: those that ask "
+            "give queries and get outputs, the others give keys and values",
+            lambda d, h, e, n, m: 8 * (n + m) * d * h * e + 4 * n * m * h * e,
+        ),
+        operations_are(
+            "biases_counted",
+            "the sums with the biases are counted too: only matrix products are",
+            lambda d, h, e, n, m: (
+                operations(d, h * e, n, m) + n * (h * e + d) + 2 * m * h * e
+            ),
+        ),
+        operations_are(
             "softmax_counted",
             "the exponentials of the softmax are counted too: only matrix products are",
             lambda d, h, e, n, m: operations(d, h * e, n, m) + n * m * h,
@@ -252,6 +265,20 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    (
+        "both_texts_projected",
+        lambda d, h, e, n, m: (
+            held(d, h, e),
+            4 * product(n + m, d, h * e) + 2 * product(n, h * e, m),
+        ),
+    ),
+    (
+        "biases_counted",
+        lambda d, h, e, n, m: (
+            held(d, h, e),
+            by_head(d, h, e, n, m) + n * h * e + 2 * m * h * e + n * d,
+        ),
+    ),
     (
         "heads_twice_in_parameters",
         lambda d, h, e, n, m: (h * held(d, h, e), by_head(d, h, e, n, m)),
