@@ -133,7 +133,8 @@ class Program(TorchFunctionMode):
         return self.name_steps if self.is_learners(frame) else None
 
     def name_steps(self, frame: FrameType, event: str, _: Any) -> Any:
-        self.lines += event == "line"
+        written = frame.f_code.co_filename != "<string>"  # as a dataclass's own are
+        self.lines += written and event == "line"
         if event in ("line", "return"):
             for name, value in frame.f_locals.items():
                 place = self.places.get(id(value))

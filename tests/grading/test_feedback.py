@@ -192,7 +192,7 @@ LOCATED = [
     ("09.1", either_condition, "to fulfil both"),
     ("09.4", sink_as_it_is, "^in “weights” it is as if: the sink is added"),
     ("10.1", values_from_the_end, "^(?!.*a step is missing)"),
-    ("10.3", merged_in_turn, r"`merged = rearrange\(w @ v.*`"),
+    ("10.3", merged_in_turn, r"^(?!.*runs first)"),
     ("08.2", in_a_loop, "^(?!.*rest of that line)"),
     ("11.8", lambda: ("Maria", 0.3506451 * math.log(10), "b"), "logarithm has another"),
 ]
