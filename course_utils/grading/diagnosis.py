@@ -283,9 +283,11 @@ def find_unused(
     question: Question, cases: list[Case], right: list, records: list[Record]
 ) -> tuple[str, str] | None:
     """Recognise that an argument has no effect though it should have one."""
-    call = f"`{question.answer}`"
+    call, usual = f"`{question.answer}`", records[0].value
+    if isinstance(usual, np.ndarray | int | float) and not np.any(usual):
+        return None  # a zero stays one whatever multiplies it
     for case, expected, record in zip(cases, right, records):
-        ignored = case.probe and same(record.value, records[0].value, 1e-7)
+        ignored = case.probe and same(record.value, usual, 1e-7)
         if ignored and not same(expected.value, right[0].value):
             used = reads(question, case.probe, record)
             return "independent", (
