@@ -122,6 +122,8 @@ def to_plain(value: Any, depth: int = 0) -> Any:
         return to_plain(torch.from_numpy(new_array(value, order="C")), depth + 1)
     if kind is not tuple and issubclass(kind, tuple):  # a named one, a shape
         return to_plain(tuple(tuple.__iter__(value)), depth)
+    if kind is not dict and issubclass(kind, dict):  # an ordered one
+        return to_plain(dict(dict.items(value)), depth)
     if kind is Fraction:
         return float(value)
     if isinstance(value, np.generic):

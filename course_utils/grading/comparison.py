@@ -40,8 +40,12 @@ def fitted(value: Any, expected: Any) -> Any:
     """Write a value as the reference writes its own, where it means the same.
 
     A list of numbers may stand for a tensor, a tensor of one number for that number, a
-    tensor for a list: honest answers differ in this.
+    tensor for a list, and capitals make no other word: honest answers differ in this.
     """
+    if isinstance(value, str) and isinstance(expected, str):
+        return expected if value.strip().casefold() == expected.casefold() else value
+    if isinstance(value, dict) and isinstance(expected, dict):
+        return {name: fitted(x, expected.get(name)) for name, x in value.items()}
     if isinstance(value, np.ndarray):
         if isinstance(expected, bool) and value.dtype == bool and not value.ndim:
             return bool(value)
@@ -144,8 +148,8 @@ RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
         multiples(100),
     ),
     "other_logarithm": (
-        "a logarithm has another base: it is off by the factor log 2",
-        multiples(math.log(2)),
+        "a logarithm has another base: it is off by the factor log 2 or log 10",
+        multiples(math.log(2), math.log(10)),
     ),
     "whole_factor": (
         "it is off by a whole factor",
@@ -164,9 +168,14 @@ def slip(got: Any, right: Any) -> str:
     a, b = float(got), float(right)
     if a == b or b in (0, 1):
         return ""
-    for words, related in RELATIONS.values():
+    for name, (words, related) in RELATIONS.items():
+        if name == "percent" and min(abs(a), abs(b)) > 1:
+            continue  # neither is a share
         if any(np.isclose(a, f(b), 1e-3, 1e-9) for f in related):
             return words
     if abs(a - b) < 0.03 * abs(b):
-        return "it is near: give more digits, or compute with fractions"
+        return (
+            "it is near: give more digits if it was rounded; if not, what is counted "
+            "once too often, or left out?"
+        )
     return ""

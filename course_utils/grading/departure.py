@@ -113,14 +113,15 @@ class Path:
 
     def was_right_before(self, i: int) -> bool:
         """Whether the same piece of a line was right in an earlier round of a loop."""
-        call = self.mine[i].call
-        earlier = [j for j in range(i) if self.place(j) == self.place(i)]
-        earlier = [j for j in earlier if self.mine[j].call < call]
-        return any(self.right[j][0] >= 0 for j in earlier)
+        return any(
+            self.right[j][0] >= 0 and self.mine[j].round < self.mine[i].round
+            for j in range(i)
+            if self.place(j) == self.place(i)
+        )
 
-    def place(self, i: int) -> tuple[int, str]:
+    def place(self, i: int) -> tuple[int, int]:
         """The piece of a line that makes a step."""
-        return self.mine[i].line, self.mine[i].part
+        return self.mine[i].line, self.mine[i].at
 
     def ancestors(self, i: int) -> set[int]:
         """All quantities of the solution that one of them is made of."""
@@ -184,6 +185,11 @@ def located(
     if there >= 0 and there != output and how == "equal":
         what = theirs[there].name
         is_what = f"the right `{what}`" if what in known else "a right quantity"
+        if output >= 0 and there not in path.ancestors(output):
+            return (
+                f"`{name}` is {is_what} ({line(mine[root])}), but not the one asked "
+                f"for: `{name}` is not made of it."
+            )
         return (
             f"`{name}` is {is_what} ({line(mine[root])}), but not yet the last one: a "
             "step is missing after it."
@@ -221,7 +227,7 @@ def located(
         start = matched(last, theirs[counterpart[0]].name, known)
         if counterpart[1] == "turned" and last.function not in TURNS:
             start += ", but for the order of its axes"
-        if last.line == mine[first].line:
+        if last.line == mine[first].line and not last.text.startswith("for "):
             next_step = f"the {word(mine[first])} after it"
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"

@@ -34,7 +34,6 @@ from course_utils.grading.scoring import (
 )
 from course_utils.grading.sentences import (
     Wrong,
-    explain_booleans,
     explain_failure,
     explain_form,
     explain_values,
@@ -66,13 +65,20 @@ def sign_fits(sign: Any, args: Args, record: Record) -> bool:
 
 
 def wrong_outputs(
-    question: Question, cases: list[Case], right: list, records: list
+    question: Question,
+    cases: list[Case],
+    right: list,
+    records: list,
+    passing: tuple[str, ...] = ("not_finite",),
 ) -> list[Wrong]:
-    """List the outputs that differ from the reference's, for answers of right form."""
+    """List the outputs that differ from the reference's, for answers of right form.
+
+    `passing` are the faults of form that are let through.
+    """
     found = []
     for number, (case, expected, record) in enumerate(zip(cases, right, records)):
         form = explain_form(question, record.value, expected.value)
-        if record.failure or (form and form[0] != "not_finite"):
+        if record.failure or (form and form[0] not in passing):
             continue
         pairs = zip(
             outputs_of(question, record.value), outputs_of(question, expected.value)
@@ -175,6 +181,30 @@ def find_by_output(
     return next(iter(found)), hints
 
 
+def find_in_part(
+    question: Question, cases: list, right: list, records: list, lost: list
+) -> tuple[str, str] | None:
+    """Recognise a known mistake that gives all of one part's values, not the others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for part in lost:
+            rows = [row for row in zip(cases, right, records) if row[0].part is part]
+            drawn, due, made = (list(column) for column in zip(*rows))
+            if not telling(wrong_outputs(question, drawn, due, made)):
+                continue
+            for mistake in question.mistakes:
+                if all(
+                    same_record(
+                        fit(question, ask(question, mistake.wrong, case), expected),
+                        record,
+                    )
+                    for case, expected, record in rows
+                ):
+                    hint = f"in “{part.name}” it is as if: {mistake.hint}"
+                    return f"as {mistake.id}", hint
+    return None
+
+
 def find_mutant(
     question: Question, cases: list, right: list, records: list, wrong: list[Wrong]
 ) -> tuple[str, str] | None:
@@ -254,9 +284,11 @@ def find_unused(
     question: Question, cases: list[Case], right: list, records: list[Record]
 ) -> tuple[str, str] | None:
     """Recognise that an argument has no effect though it should have one."""
-    call = f"`{question.answer}`"
+    call, usual = f"`{question.answer}`", records[0].value
+    if isinstance(usual, np.ndarray | int | float) and not np.any(usual):
+        return None  # a zero stays one whatever multiplies it
     for case, expected, record in zip(cases, right, records):
-        ignored = case.probe and same(record.value, records[0].value, 1e-7)
+        ignored = case.probe and same(record.value, usual, 1e-7)
         if ignored and not same(expected.value, right[0].value):
             used = reads(question, case.probe, record)
             if used and any(step.function in CHOICES for step in record.program):
@@ -297,7 +329,8 @@ def find_departure(question: Question, seed: int | str, records: list[Record]) -
             if x.output == i and isinstance(x.got, np.ndarray | int | float)
         ]
         spoken = [sentence for sentence in said if sentence]
-        if len(set(spoken)) == 1 and len(spoken) >= min(2, len(said)):
+        enough = max(min(2, len(said)), len(said) / 2)
+        if len(set(spoken)) == 1 and len(spoken) >= enough:
             return spoken[0]
     return ""
 
@@ -382,6 +415,9 @@ def diagnose(
         return "mutated", harm
     forms = [explain_form(question, r.value, e.value) for r, e in zip(records, right)]
     form = next((x for x in forms if x and x[0] != "not_finite"), None)
+    if form and form[0] == "shape":
+        shaped = wrong_outputs(question, cases, right, records, ("shape",))
+        return find_by_output(question, cases, right, records, shaped) or form
     if form:
         return form
     wrong = wrong_outputs(question, cases, right, records)
@@ -390,9 +426,7 @@ def diagnose(
     if form and not plain:  # it is right wherever it is finite
         begins = find_overflow(question, records)
         return form[0], " ".join(x for x in (form[1], begins or where) if x)
-    found = find_sign(question, cases, records) or explain_booleans(
-        question, right[0].value, records[0].value
-    )
+    found = find_sign(question, cases, records)
     if found:
         return found
     if all(
@@ -419,6 +453,9 @@ def diagnose(
         found = find_mutant(question, cases, right, records, wrong)
     if where:
         return "leaves", f"{where} {found[1]}" if found else where
+    if found:
+        return found
+    found = find_in_part(question, cases, right, records, lost)
     if found:
         return found
     if wrong and not is_open(question):

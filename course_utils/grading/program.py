@@ -35,7 +35,8 @@ class Step:
     name: str = ""  # of the variable that holds it
     floating: bool = True
     part: str = ""  # the piece of the line that makes it
-    call: int = -1  # which call made it: a split makes several at once
+    at: int = 0  # the instruction that does,
+    round: int = 0  # and how many lines ran before: more in a loop's later rounds
 
 
 def tensors(value: Any) -> Iterator[torch.Tensor]:
@@ -66,7 +67,7 @@ class Program(TorchFunctionMode):
         self.steps: list[Step] = []
         self.places: dict[int, int] = {}  # of each living tensor among the steps
         self.kept: list[Any] = []  # an id stays unique only while its tensor lives
-        self.bytes, self.calls = 0, 0
+        self.bytes = self.lines = 0
 
     def take(self, arguments: tuple[Any, ...]) -> None:
         """Know an answer's arguments: the first is step -2, the next -3, and so on."""
@@ -91,7 +92,6 @@ class Program(TorchFunctionMode):
         result = func(*args, **(kwargs or {}))
         name = getattr(func, "__name__", "")
         made = [args[0]] if name == "__setitem__" else list(tensors([result]))
-        self.calls += 1
         if made and len(self.steps) < MAX_STEPS and self.bytes < MAX_BYTES:
             frame: FrameType | None = sys._getframe(1)
             while frame and not self.is_learners(frame):
@@ -123,15 +123,18 @@ class Program(TorchFunctionMode):
         self.bytes += value.nbytes
         floating = plain.is_floating_point()
         part = expression(frame) if frame else ""
-        step = Step(value, name, line, text, parents, floating=floating, part=part)
-        step.call = self.calls
-        self.steps.append(step)
+        at = frame.f_lasti if frame else 0
+        self.steps.append(
+            Step(value, name, line, text, parents, "", floating, part, at, self.lines)
+        )
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         """Follow the learner's own functions, to see how they name their quantities."""
         return self.name_steps if self.is_learners(frame) else None
 
     def name_steps(self, frame: FrameType, event: str, _: Any) -> Any:
+        written = frame.f_code.co_filename != "<string>"  # as a dataclass's own are
+        self.lines += written and event == "line"
         if event in ("line", "return"):
             for name, value in frame.f_locals.items():
                 place = self.places.get(id(value))

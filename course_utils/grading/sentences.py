@@ -132,6 +132,8 @@ def explain_output(
     if not isinstance(right, np.ndarray):
         number = isinstance(right, int | float) and not isinstance(right, bool)
         fits = isinstance(got, np.ndarray | int | float) and np.ndim(got) == 0
+        if number and isinstance(got, np.ndarray) and got.ndim:
+            return "shape", f"{name} has shape {got.shape}, expected a single number."
         if number and (not fits or isinstance(got, bool)):
             return "type", f"{name} is {with_article(type_of(got))}, expected a number."
         if not number and type(got) is not type(right):
@@ -166,6 +168,8 @@ def explain_output(
             f"{name} holds numbers, expected True and False: finish it with `.bool()` "
             "or a comparison."
         )
+    elif booleans and right.dtype != bool and got.dtype == bool:
+        return "type", f"{name} holds True and False, expected numbers: use `.float()`."
     if isinstance(got, np.ndarray | float) and not np.isfinite(got).all():
         return "not_finite", (
             f"{name} holds NaN or infinity: something overflowed or was divided by "
@@ -206,18 +210,6 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     return ""
 
 
-def explain_booleans(
-    question: Question, expected: Any, value: Any
-) -> tuple[str, str] | None:
-    """Find True and False where numbers were due."""
-    pairs = zip(outputs_of(question, expected), outputs_of(question, value))
-    for output, (right, got) in zip(question.outputs, pairs):
-        numbers = isinstance(right, np.ndarray) and right.dtype != bool
-        if numbers and got.dtype == bool:
-            return "type", f"`{output.name}` holds True and False, expected numbers."
-    return None
-
-
 def entry(index: Any, output: Output, ndim: int) -> str:
     """Name an entry of an output: `weights[0, 2]` (query 0, key 2)."""
     if not ndim:
@@ -250,7 +242,8 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
         word = "number" if isinstance(mine[0].right, int | float) else "answer"
         near = slip(mine[0].got, mine[0].right)
         if near:
-            return "slip", f"`{output.name}` is not right: {near}."
+            stop = "" if near.endswith("?") else "."
+            return "slip", f"`{output.name}` is not right: {near}{stop}"
         some_are_right = len({x.output for x in wrong}) < len(question.outputs)
         begin = f" Begin again from here: {question.next_step}" * (not some_are_right)
         return "values", f"`{output.name}` is not the right {word}.{begin}"

@@ -156,7 +156,11 @@ def test_an_operator_that_pytorch_lacks_is_an_error_and_not_a_blank():
 
 def test_true_and_false_for_numbers_are_named():
     result = grade_answer("06.4", lambda scores: torch.eye(len(scores)) > 0)
-    assert result.hint == "`jacobian` holds True and False, expected numbers."
+    assert result.hint.startswith("`jacobian` holds True and False, expected numbers")
+    matrix_of_truth = grade_answer(
+        "07.1", lambda to: (torch.eye(len(to))[to.argsort()] > 0, to.argsort())
+    )
+    assert matrix_of_truth.points == 1
 
 
 # ------------------------------------------------------------- "from primitives"

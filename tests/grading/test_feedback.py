@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections import OrderedDict
 from fractions import Fraction
 
 import numpy as np
 import pytest
 import torch
+from einops import rearrange
 
 from course_utils.grading import checks, guard
 from course_utils.grading.answer_runner import Failure
@@ -99,6 +101,49 @@ def doubled_angle(step, steps, lr, warmup, least):
     return least + (lr - least) * (2 + math.cos(math.pi * t)) / 2
 
 
+def one_gap_a_token(mix, x, order):
+    there, back = torch.tanh(mix @ x[order]), torch.tanh(mix @ x)[order]
+    return (there - back).abs().amax(dim=-1)
+
+
+def either_condition(n_queries, n_keys, window):
+    q = torch.arange(n_keys - n_queries, n_keys)[:, None]
+    k = torch.arange(n_keys)
+    return (k <= q) | (k > q - window)
+
+
+def sink_as_it_is(scores, mask, sink):
+    powers = np.exp(np.where(mask, scores, -np.inf))
+    return powers / (sink + powers.sum(-1, keepdims=True))
+
+
+def values_from_the_end(x, n_heads, n_groups):
+    width = x.shape[-1] // (n_heads + 2 * n_groups)
+    q = x[..., : n_heads * width].unflatten(-1, (n_heads, -1)).transpose(1, 2)
+    k = x[..., n_heads * width : (n_heads + n_groups) * width]
+    v = x[..., -n_heads * width :][..., : n_groups * width]
+    k, v = (y.unflatten(-1, (n_groups, -1)).transpose(1, 2) for y in (k, v))
+    return q, *(y.repeat_interleave(n_heads // n_groups, 1) for y in (k, v))
+
+
+def merged_in_turn(x, w_qkv, w_o, n_heads):
+    q, k, v = (
+        rearrange(y, "b t (h d) -> b h t d", h=n_heads)
+        for y in (x @ w_qkv).chunk(3, -1)
+    )
+    w = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, -1)
+    merged = rearrange(w @ v, "b h t d -> b t (d h)")
+    return merged @ w_o, w
+
+
+def in_a_loop(k, d_model):
+    blocks = []
+    for a in k * 10000.0 ** (-torch.arange(0, d_model, 2) / d_model):
+        cos, sin = a.cos(), a.sin()
+        blocks.append(torch.stack([torch.stack([cos, -sin]), torch.stack([sin, cos])]))
+    return torch.block_diag(*blocks).roll(1, 0)
+
+
 LOCATED = [
     (
         "06.1",
@@ -136,6 +181,21 @@ LOCATED = [
     ),
     ("05.3", lambda length, n_others: 0.9 - length / 7, "`weight` is .*, expected"),
     ("06.5", lambda: (8, 7, 5), "`.*` is not the right number"),
+    ("07.3", one_gap_a_token, r"`gap` has shape \(4,\), expected a single number"),
+    (
+        "08.4",
+        lambda table, n, first: (
+            table[torch.arange(first, first + n) % len(table)],
+            max(0, n - len(table[first:])),
+        ),
+        "^right: `missing`; in `rows` it is as if: after the last row",
+    ),
+    ("09.1", either_condition, "to fulfil both"),
+    ("09.4", sink_as_it_is, "^in “weights” it is as if: the sink is added"),
+    ("10.1", values_from_the_end, "^(?!.*a step is missing)"),
+    ("10.3", merged_in_turn, r"^(?!.*runs first)"),
+    ("08.2", in_a_loop, "^(?!.*rest of that line)"),
+    ("11.8", lambda: ("Maria", 0.3506451 * math.log(10), "b"), "logarithm has another"),
 ]
 
 
@@ -436,6 +496,14 @@ HONEST = [
         ),
     ),
     ("11.7", lambda: torch.tensor(find_question("11.7").reference())),
+    (
+        "07.4",
+        lambda: {
+            n: f" {w.upper()}" for n, w in find_question("07.4").reference().items()
+        },
+    ),
+    ("09.5", lambda: OrderedDict(find_question("09.5").reference())),
+    ("07.6", lambda: {"causal": 16, "alone": 1, "positions": 120}),
 ]
 
 

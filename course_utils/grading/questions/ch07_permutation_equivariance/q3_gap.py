@@ -66,8 +66,9 @@ QUESTION = Question(
     mistakes=(
         Mistake(
             "invariance",
-            "the output in the first order is compared as it is: that asks for "
-            "invariance; outputs are meant to follow their tokens",
+            "the output in the first order is compared as it is, or the rows of `mix` "
+            "move with the tokens: that asks for invariance. Outputs are meant to "
+            "follow their tokens, and the layer stays as it is",
             lambda m, x, o: (layer(x[o], m) - layer(x, m)).abs().max(),
         ),
         Mistake(
@@ -84,7 +85,8 @@ QUESTION = Question(
         ),
         Mistake(
             "input_not_moved",
-            "the layer never sees the reordered tokens: only its output is moved",
+            "the layer never sees the reordered tokens, or its columns move along and "
+            "undo the order: only its output is moved",
             lambda m, x, o: (layer(x, m) - layer(x, m)[o]).abs().max(),
         ),
         Mistake(
@@ -135,6 +137,11 @@ RIGHT = [
 ]
 WRONG = [
     ("invariance", lambda m, x, o: largest(apply(m, x[o]), apply(m, x))),
+    (
+        "input_not_moved",
+        lambda m, x, o: largest(apply(m[:, o], x[o]), apply(m, x)[o]),
+    ),
+    ("invariance", lambda m, x, o: largest(apply(m[o], x[o]), apply(m, x)[o])),
     (
         "output_sent_the_other_way",
         lambda m, x, o: largest(apply(m, x[o]), apply(m, x)[back(o)]),

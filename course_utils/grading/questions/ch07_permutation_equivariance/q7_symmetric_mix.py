@@ -25,6 +25,18 @@ def beside_filled(mix: Tensor, beside: Tensor | float) -> Tensor:
     return mix.diagonal().mean() * torch.eye(n) + beside * (1 - torch.eye(n))
 
 
+def by_line(mix: Tensor, dim: int) -> Tensor:
+    """Beside the diagonal the mean of each row or column, its diagonal left out."""
+    own = mix.diagonal().unsqueeze(dim)
+    return beside_filled(mix, (mix.sum(dim, keepdim=True) - own) / (len(mix) - 1))
+
+
+def two_triangles(mix: Tensor) -> Tensor:
+    one = torch.ones_like(mix)
+    above, below = (mix[x.bool()].mean() for x in (one.triu(1), one.tril(-1)))
+    return beside_filled(mix, above * one.triu(1) + below * one.tril(-1))
+
+
 def rotated_average(mix: Tensor) -> Tensor:
     n = len(mix)
     place = torch.arange(n)
@@ -135,12 +147,64 @@ QUESTION = Question(
             lambda mix: symmetric_mix(mix) * math.factorial(len(mix)),
         ),
         Mistake(
+            "rows_beside",
+            "the entries beside the diagonal are averaged in each row on its own: some "
+            "order brings any of them to the place of any other",
+            lambda mix: by_line(mix, 1),
+        ),
+        Mistake(
+            "columns_beside",
+            "the entries beside the diagonal are averaged in each column on its own: "
+            "some order brings any of them to the place of any other",
+            lambda mix: by_line(mix, 0),
+        ),
+        Mistake(
+            "triangles",
+            "above and below the diagonal stand two different averages: an order that "
+            "turns two tokens round exchanges the two entries of their pair",
+            two_triangles,
+        ),
+        Mistake(
+            "upper_alone",
+            "only the entries above the diagonal are averaged: those below it count "
+            "as well, for an order that turns two tokens round brings them up",
+            lambda mix: beside_filled(
+                mix, mix[torch.ones_like(mix).triu(1) > 0].mean()
+            ),
+        ),
+        Mistake(
+            "lower_alone",
+            "only the entries below the diagonal are averaged: those above it count "
+            "as well, for an order that turns two tokens round brings them down",
+            lambda mix: beside_filled(
+                mix, mix[torch.ones_like(mix).tril(-1) > 0].mean()
+            ),
+        ),
+        Mistake(
+            "pairs_counted_once",
+            "the sum beside the diagonal is divided by the number of pairs: every pair "
+            "has two entries, one on either side",
+            lambda mix: beside_filled(
+                mix, (mix.sum() - mix.trace()) / (len(mix) * (len(mix) - 1) / 2)
+            ),
+        ),
+        Mistake(
+            "diagonal_summed",
+            "on the diagonal stands the sum of its entries: an average divides by "
+            "their number, there too",
+            lambda mix: (
+                symmetric_mix(mix)
+                + (mix.trace() - mix.trace() / len(mix)) * torch.eye(len(mix))
+            ),
+        ),
+        Mistake(
             "some_orders",
             "this comes near the average, and not more: some orders, drawn by chance, "
             "never give all of them; find what the average comes to",
             sampled,
             lambda args, value: (
                 value.shape == args[0].shape
+                and len(np.unique(value)) > 2 * len(value)
                 and 1e-3 < np.abs(value - average_of(args[0])).max() < args[0].std() / 2
             ),
         ),
@@ -163,6 +227,44 @@ RIGHT = [
     )
 ]
 WRONG = [
+    (
+        "rows_beside",
+        lambda mix: by_mask(
+            mix,
+            mix.trace() / len(mix),
+            ((mix.sum(1) - mix.diagonal()) / (len(mix) - 1))[:, None],
+        ),
+    ),
+    ("columns_beside", lambda mix: by_line(mix.T, 1).T),
+    (
+        "triangles",
+        lambda mix: by_mask(
+            mix,
+            mix.trace() / len(mix),
+            torch.where(mix.tril() == 0, mix.triu(1).sum(), mix.tril(-1).sum())
+            / math.comb(len(mix), 2),
+        ),
+    ),
+    (
+        "upper_alone",
+        lambda mix: by_mask(
+            mix,
+            mix.trace() / len(mix),
+            mix.triu(1).sum() / math.comb(len(mix), 2),
+        ),
+    ),
+    (
+        "pairs_counted_once",
+        lambda mix: by_mask(
+            mix,
+            mix.trace() / len(mix),
+            (mix.sum() - mix.trace()) / math.comb(len(mix), 2),
+        ),
+    ),
+    (
+        "diagonal_summed",
+        lambda mix: by_mask(mix, mix.trace(), mix[~torch.eye(len(mix)).bool()].mean()),
+    ),
     (
         "rotations_only",
         lambda mix: sum(mix.roll((s, s), (0, 1)) for s in range(len(mix))) / len(mix),

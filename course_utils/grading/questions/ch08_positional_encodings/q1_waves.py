@@ -127,6 +127,12 @@ QUESTION = Question(
             waves_at(lambda d: 10000.0 ** (-pair_numbers(d) / d)),
         ),
         Mistake(
+            "one_speed",
+            "all waves turn equally fast: the exponent is 0 for each of them (a "
+            "whole-number division `//` makes it so)",
+            waves_at(lambda d: torch.ones(d // 2, dtype=torch.float64)),
+        ),
+        Mistake(
             "exponent_doubled",
             "the exponent runs twice as fast as it should: the factor two is in it "
             "twice, by the column's number and once more by hand",
@@ -225,6 +231,7 @@ def in_32_bits(speed):
 
 RIGHT = [by_entry(wave), lambda positions, d: sinusoidal(301, d)[positions]]
 WRONG = [
+    ("one_speed", in_32_bits(lambda x: 10000.0 ** -(x // 1))),
     ("faster_and_faster", in_32_bits(lambda x: 10000.0**x)),
     ("whole_turns", in_32_bits(lambda x: 2 * torch.pi * 10000.0 ** (-x))),
     ("blocks", by_entry(halves)),

@@ -32,6 +32,11 @@ def neighbours(matrix: Tensor) -> Tensor:
     return matrix[order][:, order]
 
 
+def sines_first(d_model: int) -> list[int]:
+    """Where the columns of the chapter's matrix stand in the new order."""
+    return [*range(0, d_model, 2), *range(1, d_model, 2)]
+
+
 def draw_shifts(rng: np.random.Generator) -> list[Args]:
     return [(int(rng.integers(2, 50)), d) for d in (4, 6, 10)]
 
@@ -67,6 +72,24 @@ QUESTION = Question(
             "two slips: sine and cosine of a wave are taken for neighbours, and the "
             "matrix leads k positions back",
             lambda k, d: neighbours(shift(-k, d)),
+        ),
+        Mistake(
+            "columns_reordered",
+            "the columns of the chapter's matrix stand in the new order, its rows in "
+            "the old one: the row that comes in has all its sines first, too",
+            lambda k, d: neighbours(shift(k, d))[:, sines_first(d)],
+        ),
+        Mistake(
+            "rows_reordered",
+            "the rows of the chapter's matrix stand in the new order, its columns in "
+            "the old one: the row that comes out has all its sines first, too",
+            lambda k, d: neighbours(shift(k, d))[sines_first(d)],
+        ),
+        Mistake(
+            "order_turned_round",
+            "the chapter's matrix is reordered the wrong way round: in place i comes "
+            "the column that was 2i before; this order sends it instead",
+            lambda k, d: neighbours(neighbours(shift(k, d))),
         ),
         Mistake(
             "turned_back",
@@ -215,6 +238,14 @@ RIGHT = [
     by_exponent(lambda i, h: -i / h),
 ]
 WRONG = [
+    ("columns_reordered", lambda k, d: in_blocks(k, d)[:, sines_first(d)]),
+    ("rows_reordered", lambda k, d: in_blocks(k, d)[sines_first(d)]),
+    (
+        "order_turned_round",
+        lambda k, d: in_blocks(k, d)[np.argsort(sines_first(d))][
+            :, np.argsort(sines_first(d))
+        ],
+    ),
     ("neighbours", in_blocks),
     ("neighbours_turned_back", lambda k, d: in_blocks(k, d).T),
     ("turned_back", lambda k, d: solved(k, d).T),

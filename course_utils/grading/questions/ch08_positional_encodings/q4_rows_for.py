@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import first, normal, second
@@ -100,6 +101,68 @@ QUESTION = Question(
             "from `first`",
             lambda table, n, first: (table[first:n], max(n - len(table), 0)),
         ),
+        Mistake(
+            "arguments_exchanged",
+            "`n_tokens` and `first` have changed places: the rows begin at `first`, "
+            "and `n_tokens` says how many are asked for",
+            lambda table, n, first: rows_for(table, first, n),
+        ),
+        Mistake(
+            "one_late",
+            "the rows begin one place late: after `first` tokens, counted from 0, the "
+            "next one stands at place `first`",
+            lambda table, n, first: rows_for(table, n, first + 1),
+        ),
+        Mistake(
+            "one_early",
+            "the rows begin one place early, at the last token that was read: the "
+            "first new one stands at place `first`",
+            lambda table, n, first: rows_for(table, n, max(first - 1, 0)),
+        ),
+        Mistake(
+            "to_the_end",
+            "all rows from `first` to the end of the table: only `n_tokens` of them "
+            "are asked for",
+            lambda table, n, first: (table[first:], rows_for(table, n, first)[1]),
+        ),
+        Mistake(
+            "one_row_less",
+            "one row too few is taken: a slice ends *before* its second number",
+            lambda table, n, first: (
+                table[first : first + n - 1],
+                n - len(table[first : first + n - 1]),
+            ),
+        ),
+        Mistake(
+            "one_row_more",
+            "one row too many is taken: a slice ends *before* its second number, so "
+            "that nothing has to be added to it",
+            lambda table, n, first: (
+                table[first : first + n + 1],
+                rows_for(table, n, first)[1],
+            ),
+        ),
+        Mistake(
+            "filled_up",
+            "the rows that are missing are filled up with zeros: as many rows as the "
+            "table has are asked for, perhaps none",
+            lambda table, n, first: (
+                F.pad(
+                    rows_for(table, n, first)[0],
+                    (0, 0, 0, rows_for(table, n, first)[1]),
+                ),
+                rows_for(table, n, first)[1],
+            ),
+        ),
+        Mistake(
+            "one_missing_too_few",
+            "one row too few is missing: a table of 5 rows ends with place 4, so place "
+            "5 has none",
+            lambda table, n, first: (
+                rows_for(table, n, first)[0],
+                int((places_asked(n, first) > len(table)).sum()),
+            ),
+        ),
     ),
 )
 
@@ -111,6 +174,11 @@ def first_rows(table, n):
     return table[:n], max(0, n - table.shape[0])
 
 
+def read(table, places, n):
+    rows = table[[place for place in places if place < len(table)]]
+    return rows, n - len(rows)
+
+
 RIGHT = [
     lambda table, n, first: (
         table[[p for p in range(first, first + n) if p < len(table)]],
@@ -118,6 +186,37 @@ RIGHT = [
     )
 ]
 WRONG = [
+    ("to_the_end", lambda t, n, first: (t[first:], max(0, n - len(t[first:])))),
+    ("one_row_less", lambda t, n, first: read(t, range(first, first + n - 1), n)),
+    (
+        "one_row_more",
+        lambda t, n, first: (
+            read(t, range(first, first + n + 1), n)[0],
+            read(t, range(first, first + n), n)[1],
+        ),
+    ),
+    ("arguments_exchanged", lambda t, n, first: read(t, range(n, n + first), first)),
+    ("one_late", lambda t, n, first: read(t, range(first + 1, first + n + 1), n)),
+    (
+        "one_early",
+        lambda t, n, first: read(
+            t, range(max(0, first - 1), first + n - 1 + (not first)), n
+        ),
+    ),
+    (
+        "filled_up",
+        lambda t, n, first: (
+            torch.cat([t[first : first + n], t.new_zeros(99, t.shape[1])])[:n],
+            max(0, min(n, first + n - len(t))),
+        ),
+    ),
+    (
+        "one_missing_too_few",
+        lambda t, n, first: (
+            t[first:][:n],
+            sum(first + i > len(t) for i in range(n)),
+        ),
+    ),
     ("first_ignored", lambda table, n, first: first_rows(table, n)),
     (
         "wraps_around",

@@ -28,11 +28,18 @@ MISCOUNTED: tuple[tuple[int, str, tuple[float, ...], str], ...] = (
     (1, "one_side", (168, 160, 21, 20), "counts distances to one side only"),
     (1, "zero_forgotten", (320, 40), "forgets the distance of a token to itself"),
     (1, "one_table", (41,), "is that of a single head"),
-    (1, "by_length", (80_000, 10_000, 800, 1592), "grows with the length of the text"),
+    (
+        1,
+        "by_length",
+        (80_000, 10_000, 800, 1592, 32_800),
+        "grows with the length of the text",
+    ),
     (2, "score_not_weight", (2,), "compares the scores, and not yet the weights"),
     (2, "by_distance", (5,), "divides the distances: the weight fades by powers"),
     (2, "turned_round", (math.exp(-2),), "is turned round: near weighs more than far"),
     (2, "slope_forgotten", (math.exp(8), 8, 32), "leaves the slope out, or the power"),
+    (2, "base_two", (4, 256), "is a power of 2: the softmax takes powers of e"),
+    (2, "distances_added", (math.exp(3),), "adds the two distances: compare them"),
     (2, "one_token_only", (math.exp(2.5), math.exp(0.5)), "looks at one token alone"),
 )
 
@@ -80,5 +87,10 @@ WRONG = [
     ("by_distance", lambda: (8.0, 328, 5.0)),
     ("turned_round", lambda: (8.0, 328, 0.1353)),
     ("one_side", lambda: (8.0, 8 * 21, math.e**2)),
+]
+WRONG += [
+    ("by_length", lambda: (8, 8 * 41 * 100, 7.39)),
+    ("base_two", lambda: (8, 328, 2**2)),
+    ("distances_added", lambda: (8, 328, math.exp(12 / 4))),
 ]
 NOT_IN_HINTS = {"8", "328", "41", "e²", "7.39", "eight"}

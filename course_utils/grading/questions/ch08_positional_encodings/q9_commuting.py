@@ -171,6 +171,12 @@ QUESTION = Question(
             with_entries(lambda x: x[:, 0, 0], lambda x: x[:, 0, 1]),
         ),
         Mistake(
+            "made_antisymmetric",
+            "half of the matrix less its transpose: that leaves nothing on the "
+            "diagonal, and a multiple of the identity commutes with every turn",
+            lambda m: (m - m.T) / 2,
+        ),
+        Mistake(
             "every_block",
             "something passes from one pair to another: the two turn at different "
             "speeds, so a turn before and a turn after do not agree",
@@ -243,6 +249,7 @@ def by_complex(matrix):
 
 RIGHT = [by_loop, by_average, by_complex]
 WRONG = [
+    ("made_antisymmetric", lambda m: m / 2 - m.mT / 2),
     ("unchanged", lambda m: m * 1),
     ("diagonal_only", lambda m: m * torch.eye(len(m))),
     ("only_stretches", lambda m: (by_loop(m) * torch.eye(len(m))).float()),

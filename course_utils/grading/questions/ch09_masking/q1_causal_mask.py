@@ -157,6 +157,12 @@ QUESTION = Question(
             lambda q, k, w: ~lower(q, k, k - q - w),
         ),
         Mistake(
+            "all_open",
+            "everything is open: every key fulfils one of the two conditions, and it "
+            "is to fulfil both (`&`, not `|`)",
+            lambda q, k, w: torch.ones(q, k, dtype=torch.bool),
+        ),
+        Mistake(
             "top_left",
             "the band begins in the upper left corner: with more keys than queries "
             "the first query would be taken for the first token, but which is it?",
@@ -250,6 +256,7 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    ("all_open", by_pair(lambda back, w, i, j: back >= 0 or back < w)),
     ("inverted", by_pair(lambda back, w, i, j: not 0 <= back < w)),
     ("no_window", by_pair(lambda back, w, i, j: back >= 0)),
     ("no_window_top_left", by_pair(lambda back, w, i, j: j <= i)),

@@ -60,8 +60,9 @@ def draw_masked(rng: np.random.Generator, *batch: int, blocked: bool = False) ->
 def draw_extremes(rng: np.random.Generator) -> list[Args]:
     """Half precision with a blocked row, keys that are loud, and keys that are low.
 
-    Blocked keys score 200 more in the one, open ones and the sink 20,000 below 0 in
-    the other.
+    Blocked keys score 200 more in the one, open ones and the sink 1,000 below 0 in
+    the other: a logarithm of their sum is right to four digits in 32 bits. Where they
+    are 20,000 below, one key of a row is open and its weight is 1.
 
     In half precision four of eight keys are open, all scores are 0 and the sink far
     below: then the weights are exact, whatever the precision they were computed in.
@@ -72,11 +73,13 @@ def draw_extremes(rng: np.random.Generator) -> list[Args]:
     loud, open_mask, sink = draw_masked(rng)
     loud = loud + np.float32(200) * (~open_mask).astype(np.float32)
     low, low_mask, _ = draw_masked(rng)
-    low = np.round(8 * low) / 8 - np.float32(2e4)  # so that 32 bits hold it exactly
+    low = np.round(8 * low) / 8 - np.float32(1e3)  # so that 32 bits hold it exactly
+    one_open = np.eye(5, 8, dtype=bool)[rng.permutation(5)]
     return [
         (scores, mask, -100.0),
         (loud, open_mask, sink),
-        (low, low_mask, 0.75 - 2e4),
+        (low, low_mask, 0.75 - 1e3),
+        (np.full((5, 8), -2e4, np.float32), one_open, -2e4 - 100),
     ]
 
 
@@ -260,7 +263,14 @@ def of_numpy(scores, mask, sink):
     return torch.from_numpy(np.exp(s - np.logaddexp(total, sink)))
 
 
-RIGHT = [by_row(careful), times_a_sigmoid, of_numpy]
+def by_logarithm(scores, mask, sink):
+    """The logarithm of the denominator, in 32 bits."""
+    s = scores.float().masked_fill(~mask, -torch.inf)
+    total = torch.logaddexp(s.logsumexp(-1, keepdim=True), torch.tensor(sink))
+    return (s - total).exp()
+
+
+RIGHT = [by_row(careful), times_a_sigmoid, of_numpy, by_logarithm]
 WRONG = [
     (
         "no_sink",

@@ -100,6 +100,13 @@ QUESTION = Question(
             number_is(1, 12),
         ),
         Mistake(
+            "window_one_layer_more",
+            "the second number is one layer too large: the inputs themselves look back "
+            "at nothing",
+            lambda: (7, 18, 465),
+            number_is(1, 18),
+        ),
+        Mistake(
             "window_and_layers_added",
             "the second number adds the layers to the window: each layer looks three "
             "places back from where the one before it arrived",
@@ -128,6 +135,13 @@ QUESTION = Question(
             number_is(2, 435),
         ),
         Mistake(
+            "one_pass_too_many",
+            "the third number counts one pass too many: there are as many beginnings "
+            "as tokens",
+            lambda: (7, 15, 496),
+            number_is(2, 496),
+        ),
+        Mistake(
             "half_the_square",
             "the third number is half of the square: that is nearly the sum, which "
             "has one more half of each token",
@@ -148,6 +162,8 @@ QUESTION = Question(
 
 RIGHT = [lambda: (7, torch.tensor(15), 465.0)]
 WRONG = [
+    ("window_one_layer_more", lambda: (7, 3 * 6, 465)),
+    ("one_pass_too_many", lambda: (7, 15, 31 * 32 / 2)),
     ("one_layer_leak", lambda: (4, 15, 465)),
     ("leak_one_layer_short", lambda: (6, 15, 465)),
     ("window_one_layer_short", lambda: (7, 12, 465)),

@@ -184,6 +184,24 @@ QUESTION = Question(
             not_spread,
         ),
         Mistake(
+            "tokens_repeated",
+            "the copies stand along the tokens: each *head* gets a copy, so it is the "
+            "head axis that grows",
+            cut_as(spread="b g t d -> b g (t n) d"),
+        ),
+        Mistake(
+            "features_repeated",
+            "the copies stand along the features: each *head* gets a copy, so it is "
+            "the head axis that grows",
+            cut_as(spread="b g t d -> b g t (n d)"),
+        ),
+        Mistake(
+            "sentence_repeated",
+            "the copies stand along the tokens, one sentence after the other: each "
+            "*head* gets a copy, so it is the head axis that grows",
+            cut_as(spread="b g t d -> b g (n t) d"),
+        ),
+        Mistake(
             "keys_and_values_exchanged",
             "keys and values have changed places: the features come as queries, keys, "
             "values",
@@ -251,6 +269,20 @@ def of_one_table(x, n_heads, n_groups):
 
 RIGHT = [by_slices, of_one_table]
 WRONG = [
+    (
+        "features_repeated",
+        lambda x, h, g: [
+            part if i == 0 else torch.cat([part[:, :: h // g]] * (h // g), dim=-1)
+            for i, part in enumerate(by_slices(x, h, g))
+        ],
+    ),
+    (
+        "tokens_repeated",
+        lambda x, h, g: [
+            part if i == 0 else part[:, :: h // g].repeat_interleave(h // g, dim=2)
+            for i, part in enumerate(by_slices(x, h, g))
+        ],
+    ),
     ("groups_in_turn", lambda x, h, g: by_slices(x, h, g, lambda i, h, g: i % g)),
     ("first_group_for_all", lambda x, h, g: by_slices(x, h, g, lambda i, h, g: 0)),
     (

@@ -93,6 +93,12 @@ QUESTION = Question(
             merged_as("(b h) t d -> b t h d"),
         ),
         Mistake(
+            "features_first",
+            "the head has changed places with the features: bring it behind the "
+            "*tokens*, in front of its own features",
+            merged_as("(b h) t d -> b d (t h)"),
+        ),
+        Mistake(
             "tokens_first",
             "tokens stand before texts: the first axis stays the batch, without its "
             "heads",
@@ -139,6 +145,7 @@ RIGHT = [
     lambda c, n: four_axes(c, n).permute(0, 2, 1, 3).flatten(2),
 ]
 WRONG = [
+    ("features_first", lambda c, n: four_axes(c, n).transpose(1, 3).flatten(2)),
     ("view_without_transpose", lambda c, n: c.reshape(len(c) // n, c.size(1), -1)),
     ("heads_outside", lambda c, n: torch.cat(c.chunk(n), dim=-1)),
     ("interleaved", lambda c, n: four_axes(c, n).permute(0, 2, 3, 1).flatten(2)),

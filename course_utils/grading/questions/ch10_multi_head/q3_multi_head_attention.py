@@ -163,6 +163,24 @@ QUESTION = Question(
             lambda x, w, o, n: layer(x, w, o, n, order="kqv"),
         ),
         Mistake(
+            "values_before_keys",
+            "keys and values have changed places: the fused columns come as queries, "
+            "keys, values",
+            lambda x, w, o, n: layer(x, w, o, n, order="qvk"),
+        ),
+        Mistake(
+            "values_first",
+            "the fused columns are read from their end: they come as queries, keys, "
+            "values",
+            lambda x, w, o, n: layer(x, w, o, n, order="vkq"),
+        ),
+        Mistake(
+            "scale_without_root",
+            "the scores are divided by the width of a head: by its root, or they "
+            "become too small",
+            lambda x, w, o, n: layer(x, w, o, n, scale=w.shape[-1] / 3 / n),
+        ),
+        Mistake(
             "weights_averaged",
             "the weights are averaged over the heads: that hides what each head does; "
             "keep the head axis",
@@ -244,6 +262,12 @@ WRONG = [
     ("not_mixed", lambda x, w, o, n: layer_by_einsum()(x, w, torch.eye(o.shape[0]), n)),
     ("w_o_transposed", lambda x, w, o, n: layer_by_einsum()(x, w, o.t(), n)),
     ("keys_before_queries", layer_by_einsum(order=(1, 0, 2))),
+    ("values_before_keys", layer_by_einsum(order=(0, 2, 1))),
+    ("values_first", layer_by_einsum(order=(2, 1, 0))),
+    (
+        "scale_without_root",
+        lambda x, w, o, n: layer_by_einsum(root=lambda x: x.shape[-1] / n)(x, w, o, n),
+    ),
     (
         "heads_before_roles",
         lambda x, w, o, n: layer_by_einsum()(

@@ -106,10 +106,40 @@ QUESTION = Question(
             lambda d, h, e, n, m: 4 * d * e + 3 * e + d,
         ),
         parameters_are(
+            "heads_twice_in_parameters",
+            "the parameters are multiplied by the number of heads once more: the "
+            "matrices are n_heads · d_head wide and so hold all heads already",
+            lambda d, h, e, n, m: h * parameters(d, h * e),
+        ),
+        parameters_are(
             "square_output_matrix",
             "W_O is counted as d_model × d_model: it takes what all heads found, side "
             "by side, and that is n_heads · d_head wide",
             lambda d, h, e, n, m: 3 * d * h * e + 3 * h * e + d * d + d,
+        ),
+        operations_are(
+            "as_the_table_has_it",
+            "the operations are those of the chapter's table with n_queries · n_keys "
+            "pairs: here d_head is free, and keys and values are made of the others",
+            lambda d, h, e, n, m: 8 * n * d * d + 4 * n * m * d,
+        ),
+        operations_are(
+            "both_texts_projected",
+            "every projection is made for the tokens of both texts: those that ask "
+            "give queries and get outputs, the others give keys and values",
+            lambda d, h, e, n, m: 8 * (n + m) * d * h * e + 4 * n * m * h * e,
+        ),
+        operations_are(
+            "biases_counted",
+            "the sums with the biases are counted too: only matrix products are",
+            lambda d, h, e, n, m: (
+                operations(d, h * e, n, m) + n * (h * e + d) + 2 * m * h * e
+            ),
+        ),
+        operations_are(
+            "softmax_counted",
+            "the exponentials of the softmax are counted too: only matrix products are",
+            lambda d, h, e, n, m: operations(d, h * e, n, m) + n * m * h,
         ),
         operations_are(
             "square_output_product",
@@ -235,6 +265,32 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    (
+        "both_texts_projected",
+        lambda d, h, e, n, m: (
+            held(d, h, e),
+            4 * product(n + m, d, h * e) + 2 * product(n, h * e, m),
+        ),
+    ),
+    (
+        "biases_counted",
+        lambda d, h, e, n, m: (
+            held(d, h, e),
+            by_head(d, h, e, n, m) + n * h * e + 2 * m * h * e + n * d,
+        ),
+    ),
+    (
+        "heads_twice_in_parameters",
+        lambda d, h, e, n, m: (h * held(d, h, e), by_head(d, h, e, n, m)),
+    ),
+    (
+        "as_the_table_has_it",
+        lambda d, h, e, n, m: (held(d, h, e), 8 * n * d**2 + 4 * n * m * d),
+    ),
+    (
+        "softmax_counted",
+        lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n, m) + h * n * m),
+    ),
     ("as_in_the_chapter", lambda d, h, e, n, m: (4 * d * (d + 1), 1)),
     ("no_biases", lambda d, h, e, n, m: (4 * d * h * e, by_head(d, h, e, n, m))),
     ("output_bias_too_wide", lambda d, h, e, n, m: (4 * h * e * (d + 1), 7)),

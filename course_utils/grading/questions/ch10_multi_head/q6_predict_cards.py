@@ -56,6 +56,13 @@ QUESTION = Question(
             1 / 7,
         ),
         prediction(
+            "letters_all_different",
+            "the first number takes one letter from the others: cards of different "
+            "colours may hold the same letter, each is drawn from all of them",
+            0,
+            1 / 7 + 6 / 7 / 4,
+        ),
+        prediction(
             "counted_twice",
             "the first number adds both chances in full: the letters can only agree by "
             "chance where the card before is not the partner",
@@ -103,6 +110,29 @@ QUESTION = Question(
             "the last number adds the heads' weights: a mean divides by their number",
             2,
             1 + 1 / 7,
+            1,
+        ),
+        prediction(
+            "other_head_alone",
+            "the last number is the share of the second head alone: the first one "
+            "looks at the card before every time",
+            2,
+            1 / 7,
+            1 / 14,
+        ),
+        prediction(
+            "weight_of_itself",
+            "the last number lets a card be its own partner: the partner is among the "
+            "others, one fewer than there are cards",
+            2,
+            9 / 16,
+        ),
+        prediction(
+            "weight_multiplied",
+            "the last number multiplies the heads' weights: a mean adds them and "
+            "divides by their number",
+            2,
+            1 / 4,
         ),
     ),
 )
@@ -120,6 +150,11 @@ WRONG = [
     ("guess_as_repetition", lambda: (11 / 35, 11 / 35, 4 / 7)),
     ("both_guessed", lambda: (11 / 35, 0.04, 4 / 7)),
     ("weight_by_half", lambda: (11 / 35, 0.2, 0.5)),
+    ("weight_added", lambda: (11 / 35, 0.2, 1.0)),
+    ("letters_all_different", lambda: (0.357, 0.2, 0.571)),
+    ("weight_of_itself", lambda: (11 / 35, 0.2, (1 + 1 / 8) / 2)),
+    ("other_head_alone", lambda: (11 / 35, 0.2, 1 / 7)),
+    ("weight_multiplied", lambda: (11 / 35, 0.2, 0.25)),
     ("weight_added", lambda: (11 / 35, 0.2, 8 / 7)),
 ]
 NOT_IN_HINTS = {"7", "seven", "1/7", "five", "1/5", "0.31", "0.57"}

@@ -163,6 +163,14 @@ QUESTION = Question(
             one_mean,
         ),
         Mistake(
+            "one_mean_throughout",
+            "all groups lose the mean of the whole token, and their variance is taken "
+            "about it: each group has its own mean",
+            lambda x, g, b, eps, n: by_group(
+                lambda y, eps: y / (y.square().mean(-1, keepdim=True) + eps).sqrt()
+            )(centred(x), g, b, eps, n),
+        ),
+        Mistake(
             "one_variance",
             "each group loses its own mean, but all are divided by the spread of the "
             "whole token: each group has its own variance too",
@@ -326,6 +334,12 @@ def library(x, gamma, beta, eps, n_groups):
 
 RIGHT = [by_token(right_statistics), by_matrix, by_einsum, in_numpy]
 WRONG = [
+    (
+        "one_mean_throughout",
+        lambda x, g, b, eps, n: by_token(
+            lambda t, eps: (0, (t.square().mean() + eps).sqrt())
+        )(x - x.mean(-1, keepdim=True), g, b, eps, n),
+    ),
     ("library", library),
     ("the_chapters", by_token(right_statistics, groups=lambda n: 1)),
     (

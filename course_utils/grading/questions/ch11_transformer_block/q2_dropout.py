@@ -69,6 +69,20 @@ QUESTION = Question(
             lambda x, keep, p, training: x * ~keep / (1 - p) if training else x,
         ),
         Mistake(
+            "minus_infinity",
+            "what is dropped becomes −∞: that blocks a score before a softmax; a "
+            "number that is dropped becomes 0",
+            lambda x, keep, p, training: (
+                x.masked_fill(~keep, -torch.inf) / (1 - p) if training else x
+            ),
+        ),
+        Mistake(
+            "taken_out",
+            "what is dropped is taken out, so that a plain row of numbers is left: "
+            "the shape stays, with 0 in those places",
+            lambda x, keep, p, training: x[keep] / (1 - p) if training else x,
+        ),
+        Mistake(
             "always_on",
             "numbers are dropped after training as well: then one input gets another "
             "answer each time",
@@ -126,6 +140,14 @@ def zeroed(x, keep, factor):
 
 RIGHT = [lambda x, k, p, on: zeroed(x, k, 1 / (1 - p)) if on else x + 0]
 WRONG = [
+    (
+        "minus_infinity",
+        lambda x, k, p, on: torch.where(k, x / (1 - p), -torch.inf) if on else x * 1,
+    ),
+    (
+        "taken_out",
+        lambda x, k, p, on: torch.masked_select(x, k) / (1 - p) if on else x * 1,
+    ),
     ("not_scaled", lambda x, k, p, on: zeroed(x, k, 1) if on else x * 1),
     ("scaled_by_p", lambda x, k, p, on: zeroed(x, k, 1 / p) if on else x * 1),
     ("made_smaller", lambda x, k, p, on: zeroed(x, k, 1 - p) if on else x * 1),

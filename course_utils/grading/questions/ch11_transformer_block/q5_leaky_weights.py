@@ -126,6 +126,23 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "only_the_slopes_size",
+            "only the size of the slope counts: with one below zero, negative numbers "
+            "come out as positive ones",
+            put_together(lambda slope: 1, lambda slope: -abs(slope)),
+            computes(lambda x, slope: np.where(x > 0, x, abs(slope) * x)),
+        ),
+        Mistake(
+            "same_sign_twice",
+            "both copies are cut off on the same side, as long as the slope is above "
+            "zero: the second set of hidden numbers is made of −x",
+            lambda d_model, slope: (
+                torch.cat([torch.eye(d_model), slope * torch.eye(d_model)], 1),
+                torch.eye(d_model).repeat(2, 1),
+            ),
+            computes(lambda x, slope: np.maximum(x, 0) + np.maximum(slope * x, 0)),
+        ),
+        Mistake(
             "laid_out_as_in_nn_linear",
             "the matrices lie as nn.Linear stores them, one row for each output; here "
             "they stand to the right of x, with d_model rows in the first",
@@ -184,6 +201,14 @@ def stacked(positive, negative):
 
 RIGHT = [stacked(lambda s: 1, lambda s: -s)]
 WRONG = [
+    ("only_the_slopes_size", stacked(lambda s: 1, lambda s: -abs(s))),
+    (
+        "same_sign_twice",
+        lambda d, s: (
+            torch.hstack([2 * s * torch.eye(d), torch.eye(d)]),
+            torch.vstack([torch.eye(d) / 2, torch.eye(d)]),
+        ),
+    ),
     ("one_copy", lambda d, s: (2 * torch.eye(d).flip(0), torch.eye(d).flip(0) / 2)),
     ("slope_ignored", stacked(lambda s: 1, lambda s: -1)),
     ("sign_lost", stacked(lambda s: 1, lambda s: s)),

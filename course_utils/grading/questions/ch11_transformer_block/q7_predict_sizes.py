@@ -70,6 +70,13 @@ QUESTION = Question(
             size_is(0, 16, 256),
         ),
         Mistake(
+            "two_sums_a_sublayer",
+            "the first number counts two sums for each sub-layer: there are eight "
+            "sub-layers, not eight blocks",
+            lambda: (17**0.5, 16, 1),
+            size_is(0, 17**0.5, 4),
+        ),
+        Mistake(
             "stream_is_normed",
             "the first number is that of a normed stream: in the pre order the norm "
             "stands on the branch, the stream itself is never normed",
@@ -97,6 +104,13 @@ QUESTION = Question(
             size_is(1, 3, 9),
         ),
         Mistake(
+            "post_norm_shrinks",
+            "the last number shrinks: a share of the stream may fade, but what is the "
+            "last thing that happens to the whole of it in the post order?",
+            lambda: (3, 16, 0),
+            lambda args, value: float(value[2]) < 0.99,
+        ),
+        Mistake(
             "post_norm_grows",
             "the last number grows: what is the last thing that happens to the stream "
             "in the post order?",
@@ -111,6 +125,8 @@ QUESTION = Question(
 
 RIGHT = [lambda: (np.float64(3), torch.tensor(16), 1)]
 WRONG = [
+    ("two_sums_a_sublayer", lambda: (math.sqrt(16 + 1), 16, 1)),
+    ("post_norm_shrinks", lambda: (3, 16, 1 / 16)),
     ("sizes_added", lambda: (torch.tensor(9.0), 16, 1)),
     ("start_forgotten", lambda: [math.sqrt(8), 16.0, 1.0]),
     ("variances_throughout", lambda: (9.0, 256.0, 1.0)),

@@ -100,6 +100,21 @@ def side_by_side(x: Tensor, memory: Tensor, w: Tensor) -> Tensor:
     return x + looks + think(read, w[2])
 
 
+def step_by_step(
+    x: Tensor,
+    memory: Tensor,
+    w: Tensor,
+    kept: tuple[int, ...] = (1, 1, 1),
+    again: bool = False,
+    last: Callable[[Tensor], Tensor] = norm,
+) -> Tensor:
+    """The block, with one of its sums or norms left out."""
+    read = norm(x)
+    x = kept[0] * x + attend(read, read, w[0], True)
+    x = kept[1] * x + attend(read if again else norm(x), memory, w[1])
+    return kept[2] * x + think(last(x), w[2])
+
+
 def draw_block(longer: bool) -> Any:
     """Draw a stream and a memory of another length, the matrices of three layers."""
 
@@ -225,6 +240,36 @@ QUESTION = Question(
             lambda x, m, w: built(x, m, w) - built(x, m, w, order="back across"),
         ),
         Mistake(
+            "back_not_added",
+            "what the look back found takes the stream's place: it is added to it, as "
+            "with the other layers",
+            lambda x, m, w: step_by_step(x, m, w, kept=(0, 1, 1)),
+        ),
+        Mistake(
+            "across_not_added",
+            "what the look across found takes the stream's place: it is added to it, "
+            "as with the other layers",
+            lambda x, m, w: step_by_step(x, m, w, kept=(1, 0, 1)),
+        ),
+        Mistake(
+            "norm_of_before",
+            "the look across asks with the normed stream of before the look back: each "
+            "layer norms the stream as it is by then",
+            lambda x, m, w: step_by_step(x, m, w, again=True),
+        ),
+        Mistake(
+            "thinking_not_normed",
+            "the last layer reads the stream itself: it reads through a norm, as the "
+            "two looks do",
+            lambda x, m, w: step_by_step(x, m, w, last=lambda x: x),
+        ),
+        Mistake(
+            "matrices_exchanged",
+            "the two looks have each other's matrix: `w[0]` belongs to the look back, "
+            "`w[1]` to the look across",
+            lambda x, m, w: built(x, m, w[[1, 0, 2]]),
+        ),
+        Mistake(
             "side_by_side",
             "all three layers read the same x: each has to read what the one before "
             "it left",
@@ -338,8 +383,25 @@ def in_parallel(x, memory, w):
     return x + sum(found) + torch.clamp(y @ w[2], min=0)
 
 
-RIGHT = [decoder]
+def one_by_one(x, memory, w, add=(1, 1), stale=False, last=read):
+    n, first = x.shape[-2], read(x)
+    found = look(first, first, w[0], later(n, n))
+    x = x + found if add[0] else found
+    found = look(first if stale else read(x), memory, w[1])
+    x = x + found if add[1] else found
+    return x + torch.clamp(last(x) @ w[2], min=0)
+
+
+RIGHT = [decoder, one_by_one]
 WRONG = [
+    ("back_not_added", lambda x, m, w: one_by_one(x, m, w, add=(0, 1))),
+    ("across_not_added", lambda x, m, w: one_by_one(x, m, w, add=(1, 0))),
+    ("norm_of_before", lambda x, m, w: one_by_one(x, m, w, stale=True)),
+    ("thinking_not_normed", lambda x, m, w: one_by_one(x, m, w, last=lambda x: x)),
+    (
+        "matrices_exchanged",
+        lambda x, m, w: decoder(x, m, torch.stack([w[1], w[0], w[2]])),
+    ),
     ("not_causal", with_options(blind=False)),
     ("causal_across", with_options(triangle=True)),
     ("masks_exchanged", with_options(blind=False, triangle=True)),

@@ -118,6 +118,29 @@ QUESTION = Question(
             "with padding, which is nothing to look at",
             lambda lengths, n, m: torch.ones(len(lengths), m, n).bool(),
         ),
+        Mistake(
+            "own_of_the_source",
+            "the own mask is as large as the source: in self-attention the target's "
+            "words look at each other",
+            lambda lengths, n, m: (masks(lengths, m, n)[0], masks(lengths, n, m)[1]),
+            lambda args, value: np.array_equal(
+                value[0], np.tril(np.ones((args[1], args[1]), bool))
+            ),
+        ),
+        cross_is(
+            "cross_of_the_longest",
+            "every source of the batch has the mask of the longest one: each has its "
+            "own length",
+            lambda lengths, n, m: spread(
+                (torch.arange(n) < lengths.max()).expand(len(lengths), -1), m
+            ),
+        ),
+        cross_is(
+            "cross_padded_in_front",
+            "the mask of the source has its padding in front: a source begins with its "
+            "words and is filled up behind them",
+            lambda lengths, n, m: spread(torch.arange(n) >= n - lengths[:, None], m),
+        ),
         cross_is(
             "cross_causal",
             "the mask of the source is a triangle as well: every word of the target "
@@ -150,6 +173,14 @@ def two_masks(own=lambda i, j: j <= i, real=lambda j, i, length: j < length):
 
 RIGHT = [two_masks()]
 WRONG = [
+    (
+        "own_of_the_source",
+        lambda n, s, t: (two_masks()(n, t, s)[0], two_masks()(n, s, t)[1]),
+    ),
+    (
+        "cross_of_the_longest",
+        lambda n, s, t: two_masks()(n.max().expand(len(n)), s, t),
+    ),
     ("own_inverted", two_masks(own=lambda i, j: j > i)),
     ("own_not_itself", two_masks(own=lambda i, j: j < i)),
     ("own_transposed", two_masks(own=lambda i, j: j >= i)),

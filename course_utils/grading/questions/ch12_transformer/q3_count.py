@@ -70,6 +70,20 @@ QUESTION = Question(
             lambda d, h: count(d, 4 * d)[1],
         ),
         both_are(
+            "one_bias_for_attention",
+            "attention is counted with a single bias: queries, keys, values and output "
+            "have one each",
+            lambda d, h: count(d, h)[0] - 3 * d,
+            lambda d, h: count(d, h)[1] - 6 * d,
+        ),
+        both_are(
+            "one_matrix_for_thinking",
+            "the feed-forward layer is counted with one matrix: it has a wide layer "
+            "and one that leads back, each with a bias",
+            lambda d, h: count(d, h)[0] - d * h - d,
+            lambda d, h: count(d, h)[1] - d * h - d,
+        ),
+        both_are(
             "cross_without_output",
             "the decoder's second attention is counted with three projections: it has "
             "an output matrix as well",
@@ -252,6 +266,11 @@ def off_by(encoder, decoder):
 
 RIGHT = [built]
 WRONG = [
+    ("one_bias_for_attention", off_by(lambda d, h: -3 * d, lambda d, h: -6 * d)),
+    (
+        "one_matrix_for_thinking",
+        off_by(lambda d, h: -d * (h + 1), lambda d, h: -d * (h + 1)),
+    ),
     ("output_bias_too_wide", off_by(lambda d, h: h - d, lambda d, h: h - d)),
     ("hidden_is_four_times", lambda d, h: built(d, 4 * d)),
     ("cross_without_output", off_by(lambda d, h: 0, lambda d, h: -d * (d + 1))),

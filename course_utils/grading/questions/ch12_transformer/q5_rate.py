@@ -184,6 +184,12 @@ QUESTION = Question(
             but(rise=lambda s, w: s / w),
         ),
         Mistake(
+            "warmed_up_one_step_late",
+            "the rate reaches `lr` one step too late: the *last* step of the warm-up, "
+            "number warmup − 1, has it already",
+            but(rise=lambda s, w: (s + 1) / (w + 1)),
+        ),
+        Mistake(
             "no_warmup",
             "there is no warm-up: the rate starts at its full height",
             but(rise=lambda s, w: 1.0),
@@ -307,6 +313,12 @@ RIGHT = [
     lambda *args: torch.tensor(as_table(*args)),
 ]
 WRONG = [
+    (
+        "warmed_up_one_step_late",
+        lambda s, n, lr, w, least: (
+            np.linspace(0, lr, w + 2)[s + 1] if s <= w else as_table(s, n, lr, w, least)
+        ),
+    ),
     (
         "the_chapters",
         lambda s, n, lr, w, least: climb_and_fall(
