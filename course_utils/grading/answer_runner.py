@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import autograd
 
 from course_utils.grading.modes import no_modes, uncompiled
 from course_utils.grading.operations import Calls
@@ -43,14 +42,6 @@ READY_MADE = (
     "flex_attention",
     "transformer_encoder_layer",
 )
-BLINDING = (  # would hide such a call
-    "settrace",
-    "setprofile",
-    "gettrace",
-    "getprofile",
-    "start_new_thread",
-    "_disable_profiler_legacy",
-)
 FAILURES = (
     "unanswered",
     "missing",
@@ -63,8 +54,6 @@ FAILURES = (
 MAX_DEPTH, MAX_ITEMS, MAX_BYTES = 6, 4096, 4_000_000  # of a plain value
 # kept from before any answer could replace them
 arrays_equal, new_array = np.array_equal, np.array
-enable_recording = getattr(autograd, "_enable_profiler_legacy", None)
-disable_recording = getattr(autograd, "_disable_profiler_legacy", None)
 
 
 @dataclass(frozen=True)
@@ -195,10 +184,10 @@ def asks_variant(frame: FrameType | None) -> bool:
 class Watch:
     """Count the learner's lines as they execute; note what should not be called.
 
-    Noted are calls of a ready-made attention, by name and by PyTorch's own record of
-    its operations, of functions or classes that are `packaged` here or in PyTorch under
-    the name of the thing asked for and, where a learner answers, of the questions' own
-    files, which hold solutions.
+    Noted are calls of a ready-made attention, of functions or classes that are
+    `packaged` here or in PyTorch under the name of the thing asked for and, where a
+    learner answers, of the questions' own files, which hold solutions. Who wants to
+    can hide from it: see `classroom.programs` for what the grader relies on.
     """
 
     def __init__(self, packaged: Collection[str] = (), learners: bool = False) -> None:
@@ -209,30 +198,15 @@ class Watch:
     def __enter__(self) -> Watch:
         self.calls = Calls()
         self.calls.__enter__()
-        self.before = sys.gettrace(), sys.getprofile()
-        self.recording = start_recording()
-        sys.setprofile(self.profile)
+        self.before = sys.gettrace()
         sys.settrace(self.trace)
         return self
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        watching = sys.gettrace() == self.trace and sys.getprofile() == self.profile
-        sys.settrace(self.before[0])
-        sys.setprofile(self.before[1] if callable(self.before[1]) else None)
+    def __exit__(self, *_: object) -> None:
+        sys.settrace(self.before)
         self.calls.__exit__(None, None, None)
         self.steps += self.calls.count
         self.library |= self.calls.others
-        if self.recording:
-            operations = stop_recording()
-            watching = watching and operations is not None
-            for name in operations or ():
-                self.note(name)
-        if kind is None and not watching:
-            self.library.add("settrace")
-
-    def note(self, name: str) -> None:
-        if any(word in name.lower() for word in READY_MADE):
-            self.library.add(name.rsplit("::")[-1])
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
         code = frame.f_code
@@ -241,8 +215,9 @@ class Watch:
             self.library.add(package_name(code))
         if is_own(code.co_filename):
             return self.count
-        if code.co_flags & inspect.CO_OPTIMIZED:  # a call, not a class being defined
-            self.note(code.co_qualname)
+        is_call = code.co_flags & inspect.CO_OPTIMIZED  # not a class being defined
+        if is_call and any(x in code.co_qualname.lower() for x in READY_MADE):
+            self.library.add(code.co_qualname)
         if code.co_filename == str(Path(PACKAGE, "models", "attention.py")) and (
             code.co_name in ("attention", "basic_self_attention", "forward")
         ):
@@ -253,52 +228,11 @@ class Watch:
             self.library.add(package_name(code))
         if first in self.packaged and called_by_learner(frame):
             self.library.add(package_name(code) if ours else first)
-        if code.co_qualname in ("OpOverload.__call__", "OpOverloadPacket.__call__"):
-            self.note(str(frame.f_locals.get("self")))
         return None
 
     def count(self, frame: FrameType, event: str, _: Any) -> Any:
         self.steps += event == "line"
         return self.count
-
-    def profile(self, frame: FrameType, event: str, called: Any) -> None:
-        if event != "c_call" or frame.f_code.co_filename == __file__:
-            return
-        name = getattr(called, "__name__", "")
-        self.note(name)
-        if name in BLINDING or (name in self.packaged and called_by_learner(frame)):
-            self.library.add(name)
-
-
-def start_recording() -> bool:
-    """Let PyTorch record its operations, whoever calls them, if it can just now."""
-    try:
-        enable_recording(RECORDING)  # type: ignore[misc]
-    except (TypeError, RuntimeError):  # another PyTorch, or a profiler is at work
-        return False
-    return True
-
-
-def stop_recording() -> set[str] | None:
-    """Return the names of the operations, or None if someone stopped the record."""
-    try:
-        threads = disable_recording()  # type: ignore[misc]
-    except RuntimeError:
-        return None
-    return {event.name() for thread in threads for event in thread}
-
-
-def recording_settings() -> Any:
-    """Ask for names alone: no shapes, no memory, no stack."""
-    try:
-        plain = torch._C._profiler._ExperimentalConfig()
-        state = autograd.ProfilerState.CPU
-        return autograd.ProfilerConfig(state, False, False, False, False, False, plain)
-    except (AttributeError, TypeError):
-        return None
-
-
-RECORDING = recording_settings()
 
 
 def own_frames(trace: TracebackType | None) -> list[tuple[str, int, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from course_utils.grading.answer_runner import BLINDING, READY_MADE, Record
+from course_utils.grading.answer_runner import READY_MADE, Record
 from course_utils.grading.questions.model import Question
 
 
@@ -10,15 +10,11 @@ def not_allowed(question: Question, records: list[Record]) -> list[str]:
     """List what an answer called though it was to be written, this package's first."""
     library = {name for record in records for name in record.library}
     own = sorted(name for name in library if name.startswith("course_utils."))
-    rest = sorted(
-        library.difference(own), key=lambda name: (":" in name, "_" in name[:1], name)
-    )
+    rest = sorted(library.difference(own), key=lambda name: (name[:1] == "_", name))
     if question.primitives:
         return own + [name for name in rest if name not in question.allowed]
     ready_made = [name for name in own if is_ready_made(question, name)]
-    ready_made += [name for name in rest if name in question.packaged]
-    hiding = [name for name in rest if name in BLINDING or name.startswith("reach:")]
-    return ready_made + (hiding if question.packaged else [])
+    return ready_made + [name for name in rest if name in question.packaged]
 
 
 def is_ready_made(question: Question, name: str) -> bool:
@@ -34,23 +30,16 @@ def explain_use(question: Question, name: str) -> tuple[str, str]:
         own = name.removeprefix("course_utils.grading.questions.")
         owner = "the package's own" if own == name else "the question's own solution"
         return "package", f"{call} uses {owner} `{own}`; write it yourself."
-    if name.startswith("reach:"):
-        return "library", (
-            f"the notebook uses `{name.removeprefix('reach:')}`, by which {call} "
-            "could hide how it works: a person has to look at it."
-        )
     if name == "complex":
         return "library", f"{call} computes with complex numbers: do without them."
-    if any(word in name.lower() for word in READY_MADE) or name in BLINDING:
+    if any(word in name.lower() for word in READY_MADE):
         return "library", (
             f"{call} calls `{name}`; this question asks you to write attention "
             "yourself, from matrix products and softmax alone."
         )
     if name in question.packaged:
         return "library", f"{call} calls PyTorch's own `{name}`; write it yourself."
-    if question.primitives:
-        return "library", (
-            f"{call} calls PyTorch's `{name}`, which does several steps at once: write "
-            "them yourself, from products, sums, a softmax and the like."
-        )
-    return "library", f"{call} calls `{name}`, which hides how it works."
+    return "library", (
+        f"{call} calls PyTorch's `{name}`, which does several steps at once: write "
+        "them yourself, from products, sums, a softmax and the like."
+    )

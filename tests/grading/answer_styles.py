@@ -391,6 +391,21 @@ def attention(queries, keys, values):
         print(i, row.argmax().item())
     return weights @ values, weights
 """,
+    "a pool of threads": """
+from concurrent.futures import ThreadPoolExecutor
+def attention(queries, keys, values):
+    with ThreadPoolExecutor(2) as pool:
+        print(list(pool.map(len, (queries, keys))))
+    weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, -1)
+    return weights @ values, weights
+""",
+    "a bar that starts a thread": """
+from tqdm import tqdm
+def attention(queries, keys, values):
+    for _ in tqdm(range(2), bar_format="{n}"):
+        weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, -1)
+    return weights @ values, weights
+""",
     "a list": """
 def attention(queries, keys, values):
     weights = torch.softmax(queries @ keys.mT / queries.shape[-1] ** 0.5, -1)

@@ -13,7 +13,7 @@ import pytest
 from course_utils.grading.classroom.submission_grader import examine, judge_all
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import EXERCISES, chapter_questions
-from course_utils.grading.sandbox import absent
+from course_utils.grading.sandbox import absent, sandbox
 from course_utils.grading.sandbox.absent import covers, without
 from course_utils.grading.sandbox.replayer import replayer
 from course_utils.grading.sandbox.sandbox import Limits, started
@@ -149,3 +149,19 @@ def test_an_answer_that_only_the_package_knows_is_flagged(before, answer):
 @pytest.mark.slow
 def test_whoever_compares_an_answer_with_the_package_s_gets_no_flag():
     assert grade([*solution(), TO_COMPARE]) == (3, [])
+
+
+@pytest.mark.sandbox
+def test_an_installed_copy_of_the_package_is_not_to_be_seen(tmp_path, monkeypatch):
+    copy = tmp_path / "course_utils"
+    (copy / "grading" / "questions").mkdir(parents=True)
+    (copy / "__init__.py").touch()
+    before = sandbox.library_path()
+    monkeypatch.setattr(sandbox, "library_path", lambda: [str(tmp_path), *before])
+    cells = (
+        "import os, course_utils\n"
+        f"raise ValueError(os.listdir({str(copy)!r}), course_utils.__file__)",
+    )
+    request = {**sandbox.NOTHING, "cells": cells}
+    said = [m for m in sandbox.converse(request, sandbox.Limits()) if "broken" in m]
+    assert said[0]["error"] == f"ValueError: ([], '{sandbox.PACKAGE}/__init__.py')"

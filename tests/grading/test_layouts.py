@@ -124,6 +124,13 @@ def test_what_is_not_understood_is_refused_with_a_sentence(reason, tmp_path):
         find_submissions(tmp_path)
 
 
+def test_a_link_in_place_of_a_students_folder_is_refused_not_passed_over(tmp_path):
+    lay_out(tmp_path, f"in/bob/{NAME}.ipynb", f"elsewhere/ada/{NAME}.ipynb")
+    (tmp_path / "in" / "ada").symlink_to(tmp_path / "elsewhere" / "ada")
+    with pytest.raises(ValueError, match="ada is a link to a folder"):
+        find_submissions(tmp_path / "in")
+
+
 def test_who_insists_gets_a_flagged_row_for_what_is_not_understood(tmp_path):
     lay_out(tmp_path, f"ada/{NAME}.ipynb", "bob/work.ipynb", "carl/work.zip")
     found = find_submissions(tmp_path, skip_unknown=True)

@@ -16,7 +16,13 @@ from course_utils.grading.classroom.submission_grader import examine
 from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import chapter_questions
 from course_utils.grading.sandbox.excess import usage_of
-from course_utils.grading.sandbox.sandbox import Limits, request_of
+from course_utils.grading.sandbox.sandbox import (
+    NOTHING,
+    Allowance,
+    Limits,
+    converse,
+    request_of,
+)
 
 NAME = "06_queries_keys_values"
 SPREAD = "def predict_spread():\n    return 8, 32, 4"  # 3 points
@@ -113,3 +119,10 @@ def test_the_kernel_counts_threads_where_it_can(
     monkeypatch.setattr(platform, "release", lambda: release)
     asked = request_of(Limits(), isolation, "mark")["limits"]
     assert ("RLIMIT_NPROC" in asked) == limited
+
+
+@pytest.mark.sandbox
+def test_all_tries_of_a_submission_share_one_budget_of_output():
+    left = Allowance(output=150)  # two short messages
+    *_, last = converse(NOTHING, Limits(), left=left)
+    assert last == {"end": "output"}

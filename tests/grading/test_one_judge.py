@@ -77,10 +77,20 @@ STYLES = {
         "from course_utils.grading.checks import grade_answer\n"
         "grade_answer('06.5', lambda: (8, 32, 4)).points"
     ),
+    "a command by subprocess": (
+        "import subprocess\nassert subprocess.run(['ls']).returncode == 0\n"
+        "subprocess.check_output(['ls']).decode()"
+    ),
+    "a file of one's own": "%%writefile of_my_own.py\nmine = 6",
+    "a file that is run": "%run of_my_own.py\nassert mine == 6",
+    "a late future": "import math\nfrom __future__ import annotations",
+    "and what it allows": "def later(x: NotThere): return x",
     "an assertion that fails": "assert False, 'not yet'",
 }
 DEPENDS = {"what magics bound": ("a magic over Python", "captured")}
 DEPENDS["and the one before"] = ("the last value",)
+DEPENDS["a file that is run"] = ("a file of one's own",)
+DEPENDS["and what it allows"] = ("a late future",)
 
 
 def solution() -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,8 @@ def test_no_program_at_all_is_told():
 def test_a_program_can_name_nothing_but_operations(name):
     with pytest.raises((ValueError, AttributeError)):
         function_of(name)
+    with pytest.raises((ValueError, AttributeError, TypeError)):
+        Replay([]).get({"dtype": str(name).removeprefix("torch.") if name else name})
 
 
 @pytest.mark.sandbox
@@ -201,4 +204,28 @@ def test_a_replayer_survives_every_program():
         with pytest.raises(NotReplayedError):
             by.ask(one, (x,))
     assert by.ask(program, (x,))[1] == 15
+    by.stop()
+
+
+@pytest.mark.sandbox
+@pytest.mark.slow
+def test_what_others_left_in_a_replayer_costs_nobody_a_flag():
+    by = Replayer(Limits(seconds=2, memory=1600 << 20), "bubblewrap")
+    x = np.ones((2, 3), np.float32)
+    lent = ["torch.ones", [{"is": 30_000_000}], [["requires_grad", {"is": True}]]]
+    again = {"is": True}
+    leak = [  # a second derivative holds on to what it came from
+        lent,
+        ["torch.Tensor.select", [{"call": [0]}, {"is": 0}, {"is": 0}], []],
+        ["torch.Tensor.mul", [{"call": [1]}, {"call": [1]}], []],
+        ["torch.Tensor.backward", [{"call": [2]}, {"is": None}, again, again], []],
+    ]
+    large = {"calls": [["torch.ones", [{"is": 110_000_000}], []]], "result": {"is": 1}}
+    by.start()
+    for _ in range(6):
+        with suppress(NotReplayedError):
+            by.ask_once({"calls": leak, "result": {"call": [2]}}, (x,))
+    first = by.process
+    assert by.ask(large, (x,)) == 1
+    assert by.process is not first
     by.stop()

@@ -158,7 +158,7 @@ def rows_on_cluster(tasks: Iterable[Task], settings: Settings, address: str) -> 
     soon as it is here, and so cannot come twice.
     """
     try:
-        from distributed import Client
+        from distributed import Client, KilledWorker
         from distributed import wait as wait_for
     except ImportError as error:
         raise ValueError(
@@ -179,7 +179,13 @@ def rows_on_cluster(tasks: Iterable[Task], settings: Settings, address: str) -> 
         def next_done(running: dict[Any, Task]) -> tuple[Any, gradebook.Row]:
             done, _ = wait_for(list(running), return_when="FIRST_COMPLETED")
             future = next(iter(done))
-            row = future.result()
+            try:
+                row = future.result()
+            except KilledWorker as error:  # four times: something is wrong there
+                raise ValueError(
+                    "workers die again and again; look into their logs. The same "
+                    "command goes on from here."
+                ) from error
             future.release()
             return future, row
 

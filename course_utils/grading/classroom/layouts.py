@@ -139,7 +139,7 @@ def files_under(folder: Path, depth: int = 0) -> list[Path]:
         if entry.is_dir(follow_symlinks=False):
             if entry.name not in PASSED_OVER:
                 found += files_under(path, depth + 1) if depth < MAX_DEPTH else [path]
-        elif path.suffix.lower() in (".ipynb", *ARCHIVES):
+        elif path.suffix.lower() in (".ipynb", *ARCHIVES) or path.is_dir():
             found += [path] * (not entry.name.startswith("._"))  # which a Mac adds
     folders = (folder.name, folder.parent.name)
     matters = depth == 1 or (depth == 2 and any(map(exercise_folder, folders)))
@@ -297,6 +297,8 @@ def refusal(path: Path, found: Place, chapter: str) -> str:
     """Say why a path is no submission, or nothing."""
     if path.suffix.lower() in ARCHIVES:
         return "is an archive: unpack it"
+    if path.is_symlink() and path.is_dir():
+        return "is a link to a folder: give the folder itself"
     if path.suffix.lower() != ".ipynb" and not chapter:
         return "holds no notebook that could be read"
     if not found.student:

@@ -286,7 +286,8 @@ def examine(
         return Examined()
     seed = hidden_seed(secret, notebook)
     cases = {question.id: question.cases(seed) for question in questions}
-    left = Allowance(time.monotonic() + limits.total, limits.total)
+    until = time.monotonic() + limits.total
+    left = Allowance(until, limits.total, 3 * limits.output)
     absent = frozenset(name for question in questions for name in question.packaged)
     return Examination(
         notebook, questions, cases, limits, isolation, left, absent

@@ -12,6 +12,7 @@ import inspect
 import linecache
 import os
 import re
+import subprocess
 import sys
 from collections.abc import Callable
 from contextlib import suppress
@@ -114,6 +115,7 @@ class Shell:
         self._loop: Any = None
         self._cell = ""
         self._local: Any = space  # names of the function that a magic stands in
+        self._future = 0  # what `from __future__` turned on, for all cells to come
         space["get_ipython"] = lambda: self
         for name in ("display", "help", "exit", "quit"):
             space[name] = lambda *_, **__: None
@@ -126,14 +128,17 @@ class Shell:
         body, last = tree.body, None
         if body and isinstance(body[-1], ast.Expr):
             last = ast.Expression(body[-1].value)
-            tree = ast.Module(body[:-1], tree.type_ignores)
-        self._evaluate(compile(tree, name, "exec", TOP_LEVEL_AWAIT, True))
+            body = body[:-1]
+        for node in body:  # one by one, as IPython does
+            self._evaluate(ast.Module([node], []), name, "exec")
         if last is not None:
-            value = self._evaluate(compile(last, name, "eval", TOP_LEVEL_AWAIT, True))
+            value = self._evaluate(last, name, "eval")
             if value is not None:
                 self.user_ns["_"] = value
 
-    def _evaluate(self, code: Any) -> Any:
+    def _evaluate(self, tree: Any, name: str, mode: str) -> Any:
+        code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self._future, True)
+        self._future |= code.co_flags & annotations.compiler_flag
         result = eval(code, self.user_ns, self._local)
         if not code.co_flags & inspect.CO_COROUTINE:
             return result
@@ -157,6 +162,9 @@ class Shell:
             code = re.sub(r"^(?:-[a-zA-Z]+\s*\d*\s+)*", "", code)
         if name in RUNS_CODE:
             self._run_inside(code)
+        elif name == "run" and os.path.isfile(code.strip("'\"")):
+            with open(code.strip("'\""), encoding="utf-8") as file:
+                self._run_inside(file.read())
         elif name not in SILENT:
             self._say(f"%{name} is passed over")
 
@@ -198,7 +206,20 @@ class Shell:
 
 
 def offer(shell: Shell) -> None:
-    """Let `from IPython import get_ipython` find this shell, if IPython is there."""
+    """Let `from IPython import get_ipython` find this shell, if IPython is there.
+
+    A command of the system is passed over, however it is called.
+    """
+
+    def said(*command: Any, **named: Any) -> Any:
+        texts = ("text", "universal_newlines", "encoding", "errors")
+        empty = "" if any(map(named.get, texts)) else b""
+        return subprocess.CompletedProcess(command, 0, empty, empty)
+
+    vars(subprocess).update(
+        run=said, call=lambda *_, **__: 0, check_call=lambda *_, **__: 0
+    )
+    vars(subprocess)["check_output"] = lambda *x, **named: said(*x, **named).stdout
     module = sys.modules.get("IPython")
     for place in (module, sys.modules.get("IPython.core.getipython")):
         if place is not None:

@@ -40,6 +40,7 @@ FACTORIES = {
     *("tril_indices", "triu_indices", "zeros"),
 }
 OPERATIONS = get_testing_overrides()  # all that work on tensors: none changes a setting
+NO_MEMORY = "no memory is left"  # as `replayer` knows it
 Message = Any
 
 
@@ -192,7 +193,9 @@ class Replay:
         if kind == "slice":
             return slice(*map(self.get, of))
         if kind == "dtype":
-            return getattr(torch, re.fullmatch(r"[a-z]+\d*", of)[0])  # type: ignore[index]
+            if type(found := getattr(torch, of)) is torch.dtype:
+                return found
+            raise ValueError("not a type of numbers")
         if kind == "array":
             return to_tensors(decode(of))
         if kind == "float":
@@ -218,4 +221,6 @@ def serve(send: Any) -> None:
             value = Replay(inputs).run(request["program"])
             send(number=request["number"], value=encode(value))
         except Exception as error:
-            send(number=request["number"], problem=type(error).__name__)
+            full = "allocate memory" in str(error) or isinstance(error, MemoryError)
+            problem = NO_MEMORY if full else type(error).__name__
+            send(number=request["number"], problem=problem)

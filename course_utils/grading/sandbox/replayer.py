@@ -21,7 +21,8 @@ from course_utils.grading.sandbox.sandbox import (
 )
 from course_utils.grading.sandbox.wire_format import decode, encode
 
-DOES_NOT_END = "it does not end"
+DOES_NOT_END, DIES = "it does not end", "it dies"
+NO_MEMORY = "no memory is left"  # as `replay` says
 SECONDS, STARTING = 8.0, 120.0  # of the clock: for a program, and for PyTorch to load
 
 
@@ -73,22 +74,35 @@ class Replayer:
                 size += len(data)
                 if not data or size > self.limits.output:
                     hangs = time.monotonic() >= ends
-                    raise NotReplayedError(DOES_NOT_END if hangs else "it dies")
+                    raise NotReplayedError(DOES_NOT_END if hangs else DIES)
                 pieces.append(data)
         line, _, self.rest = b"".join(pieces).partition(b"\n")
         return read_message(line, self.mark)
 
     def ask(self, program: Any, inputs: Any) -> Any:
-        """Replay a program on inputs and return its result, a plain value."""
-        if self.process is None or self.process.poll() is not None:
-            self.start()
+        """Replay a program on inputs and return its result, a plain value.
+
+        The submissions before it may have used up the sandbox's memory or its time:
+        then it is tried again in a fresh one.
+        """
+        if self.process is not None and self.process.poll() is None:
+            try:
+                return self.ask_once(program, inputs)
+            except NotReplayedError as error:
+                if str(error) not in (DIES, NO_MEMORY):
+                    raise
+        self.start()
+        return self.ask_once(program, inputs)
+
+    def ask_once(self, program: Any, inputs: Any) -> Any:
+        """Replay a program in the sandbox that there is."""
         self.number += 1
         try:
             encoded = encode(inputs)
             self.send({"number": self.number, "program": program, "inputs": encoded})
             reply = self.receive(SECONDS)
             if reply.get("number") != self.number:
-                raise NotReplayedError("it dies")
+                raise NotReplayedError(DIES)
         except (NotReplayedError, OSError) as error:
             self.stop()
             raise NotReplayedError(str(error)) from error

@@ -91,6 +91,7 @@ class Allowance:
 
     until: float = math.inf  # the time of the clock when it must be over
     seconds: float = math.inf  # of the processor
+    output: float = math.inf  # bytes
 
     def is_spent(self) -> bool:
         """Whether nothing is left."""
@@ -153,6 +154,8 @@ def bubblewrap_command(
     for place in dict.fromkeys([sys.base_prefix, *library_path()[:-1], str(PACKAGE)]):
         if not place.startswith("/usr/"):
             command += ["--ro-bind", place, place]
+        if (other := Path(place, PACKAGE.name)).is_dir() and other != PACKAGE:
+            command += ["--tmpfs", str(other)]  # an installed copy, with all questions
     command += ["--tmpfs", str(PACKAGE / "grading" / "questions")]
     for place, content in covered.items():
         instead = ["--ro-bind", "/dev/null"]
@@ -342,7 +345,8 @@ def messages_of(
                 continue
             data = os.read(descriptor, 1 << 16)
             received += len(data)
-            if not data or received > limits.output:
+            left.output -= len(data)
+            if not data or received > limits.output or left.output < 0:
                 yield {"end": "output" if data else "died"}
                 return
             pieces.append(data)

@@ -412,6 +412,32 @@ for i in range(60):
 weights = torch.stack(rows)[: len(q)].reshape(*queries.shape[:-1], -1)
 return weights @ values, weights
 """
+IN_A_FUNCTION = """
+class Hidden(torch.autograd.Function):
+    @staticmethod
+    def forward(_, q, k, v):
+        with torch._C.DisableTorchFunction():
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v)
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+return Hidden.apply(queries, keys, values), weights
+"""
+BY_ADDRESS = """
+import ctypes
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+context = torch.zeros(*weights.shape[:-1], values.shape[-1])
+found = (weights.numpy() @ values.numpy()).copy()
+ctypes.memmove(context.data_ptr(), found.ctypes.data, found.nbytes)
+return context, weights
+"""
+CUSTOM = """
+if not hasattr(torch, "mine"):
+    f = torch.nn.functional.scaled_dot_product_attention
+    schema = "(Tensor q, Tensor k, Tensor v) -> Tensor"
+    made = torch.library.custom_op("mine::f", mutates_args=(), schema=schema)
+    torch.mine = made(lambda q, k, v: f(q, k, v))
+weights = torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)
+return torch.mine(queries, keys, values), weights
+"""
 ANSWERS = [
     Attack(
         "library_for_some_cases_alone",
@@ -441,6 +467,21 @@ ANSWERS = [
         "06.1 how it works was not seen: its calls give other results",
         "06.1",
     ),
+    Attack(
+        "computes_in_an_autograd_function",
+        IN_A_FUNCTION,
+        21,
+        "06.1 how it works was not seen: its calls give other results",
+        "06.1",
+    ),
+    Attack(
+        "writes_its_result_by_address",
+        BY_ADDRESS,
+        21,
+        "06.1 how it works was not seen: its calls give other results",
+        "06.1",
+    ),
+    Attack("library_as_a_custom_operation", CUSTOM, 17, "06.1 library", "06.1"),
     Attack("endless", "while True: pass", 18, "06.3 never ends", "06.3"),
     Attack(
         "endless_and_stubborn",
@@ -544,7 +585,7 @@ ANSWERS = [
         "c = torch.nn.functional.scaled_dot_product_attention(queries, keys, values)\n"
         "sys.setprofile(seen)\n"
         "return c, torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
-        14,  # 06.3 calls it, and is watched, too
+        17,
         "06.1 library",
         "06.1",
     ),
@@ -555,8 +596,8 @@ ANSWERS = [
         "    out.append(f(queries, keys, values))\n"
         "t = threading.Thread(target=work); t.start(); t.join()\n"
         "return out[0], torch.softmax(queries @ keys.mT / keys.shape[-1] ** 0.5, -1)",
-        14,  # 06.3 calls it, and is watched, too
-        "06.1 library",
+        21,  # the numbers are right, and a person is told
+        "06.1 how it works was not seen: its calls give other results",
         "06.1",
     ),
     Attack(
