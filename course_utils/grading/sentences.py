@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.grading.answer_runner import Failure
-from course_utils.grading.comparison import relation, slip
+from course_utils.grading.comparison import TIMES, relation, slip
 from course_utils.grading.questions.model import Args, Output, Question
 
 MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined,
@@ -137,6 +137,11 @@ def explain_output(
         if not number and type(got) is not type(right):
             came, expected = (with_article(type_of(x)) for x in (got, right))
             return "type", f"{name} is {came}, expected {expected}."
+    elif isinstance(got, list) and is_ragged(got):
+        return "type", (
+            f"{name} is a list whose rows have different lengths: they have to be "
+            "alike, or no tensor can be made of it."
+        )
     elif not isinstance(got, np.ndarray):
         return (
             "type",
@@ -174,6 +179,12 @@ def explain_output(
     return None
 
 
+def is_ragged(value: list) -> bool:
+    """Whether the rows of a list, or what is in them, have different lengths."""
+    rows = [x for x in value if isinstance(x, list)]
+    return len({len(x) for x in rows}) > 1 or any(is_ragged(x) for x in rows)
+
+
 def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     """Say how a shape differs, where that is simple."""
     names = axes_of(output, right.ndim).strip("()").split(", ")
@@ -188,8 +199,10 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
             i, more = other[0], got.shape[other[0]] - right.shape[other[0]]
             if got.shape[i] == 1:
                 return f": along the axis {names[i]} there is a single entry for all"
-            few = f"{abs(more)} too {'many' if more > 0 else 'few'}"
-            return f": {few} along the axis {names[i]}"
+            return f": {too_many(more)} along the axis {names[i]}"
+        more_each = [got.shape[i] - right.shape[i] for i in other]
+        said = (f"{too_many(m)} along {names[i]}" for m, i in zip(more_each, other))
+        return f": {', '.join(said)}"
     if got.squeeze().shape == right.squeeze().shape:
         return ": an axis of size 1 is " + (
             "missing" if got.ndim < right.ndim else "too many"
@@ -197,7 +210,15 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     for i in range(right.ndim):
         if right.shape[:i] + right.shape[i + 1 :] == got.shape:
             return f": the axis {names[i]} is missing"
+    for i, n in enumerate(got.shape):
+        if got.shape[:i] + got.shape[i + 1 :] == right.shape:
+            return f": axis {i}, of size {n}, is too many"
     return ""
+
+
+def too_many(more: int) -> str:
+    """Say by how much a size is wrong."""
+    return f"{abs(more)} too {'many' if more > 0 else 'few'}"
 
 
 def explain_booleans(
@@ -259,6 +280,12 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
     got, right = np.asarray(mine[0].got, float), np.asarray(mine[0].right, float)
     how = {relation(x.got, x.right) for x in mine}
     said = f"`{output.name}` {how.pop()}; " if len(how) == 1 and "" not in how else ""
+    if len(how) > 1 and all(words.endswith(TIMES) for words in how):
+        factors = " and ".join(sorted(words.split()[1] for words in how)[:2])
+        said = (
+            f"`{output.name}` is off by a factor that changes with the sizes, "
+            f"{factors} in two cases; "
+        )
     close = np.isclose(
         got, right, question.tolerance, question.tolerance / 10, equal_nan=True
     )

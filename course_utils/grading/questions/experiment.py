@@ -63,11 +63,14 @@ def experiment(
         return named and is_near(value[1], due(value), tolerance)
 
     def letter_is(letter: str) -> Callable[[Args, Any], bool]:
-        return lambda args, value: value[2].strip().casefold() == letter
+        return lambda args, value: value[2].strip(" ().:*`").casefold() == letter
 
     def of_another(args: Args, value: Any) -> bool:
-        near = any(is_near(value[1], number, tolerance) for _, number in rows)
-        return near and not is_near(value[1], due(value), tolerance)
+        number = float(value[1])
+        if number == round(number, 1) and tolerance > 1e-3:
+            return False  # a guess, rather
+        near = any(is_near(number, other, tolerance) for _, other in rows)
+        return near and not is_near(number, due(value), tolerance)
 
     def is_shortened(args: Args, value: Any) -> bool:
         number = float(value[1])
