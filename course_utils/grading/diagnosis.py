@@ -272,6 +272,14 @@ def has_small_axis(args: Args) -> bool:
     return any(min(x.shape) < 3 for x in args if isinstance(x, np.ndarray) and x.ndim)
 
 
+def is_fair(expected: Record, record: Record) -> bool:
+    """Whether a probe has an answer: one of the solution's, finite, and one of mine."""
+    values = expected.value if isinstance(expected.value, list) else [expected.value]
+    numbers = [x for x in values if isinstance(x, np.ndarray | float)]
+    finite = all(np.isfinite(x).all() for x in numbers)
+    return finite and not expected.failure and not record.failure
+
+
 def find_departure(question: Question, seed: int | str, records: list[Record]) -> str:
     """Say where a traced answer leaves the solution's path, if no case objects."""
     if is_open(question):  # there are other paths
@@ -455,7 +463,7 @@ def judge(
     if not lost:
         return result
     rows = zip(cases, right, records)  # a probe may be no fair question: it may fail
-    fair = [row for row in rows if not (row[0].probe and row[2].failure)]
+    fair = [x for x in rows if not x[0].probe or is_fair(x[1], x[2])]
     cases, right, records = (list(column) for column in zip(*fair))
     found = diagnose(question, cases, right, records, lost, where, mutate)
     return dataclasses.replace(result, misconception=found[0], hint=found[1])

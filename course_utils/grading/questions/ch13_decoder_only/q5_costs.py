@@ -127,6 +127,12 @@ QUESTION = Question(
             tables=-1,
         ),
         miscounted(
+            "two_wide_biases",
+            "both biases of the feed-forward layer are counted as wide as its hidden "
+            "layer: the second matrix leads back, so its bias is as wide as the model",
+            wide=(8, 8),
+        ),
+        miscounted(
             "one_bias_in_the_feed_forward",
             "the feed-forward layer has two biases: one as wide as its hidden layer, "
             "and one as wide as the model",

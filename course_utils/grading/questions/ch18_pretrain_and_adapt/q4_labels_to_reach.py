@@ -34,6 +34,8 @@ def found(
 ) -> float:
     """Read the curve; the keywords are what may be done otherwise."""
     curve = curve_of(accuracies).tolist()
+    if curve[0] >= goal:
+        return math.inf
     places = [axis(c) for c in counts.tolist()]
     for i in range(1, len(curve)):
         if curve[i - 1] < goal <= curve[i]:
@@ -62,6 +64,11 @@ def seed_by_seed(counts: Tensor, accuracies: Tensor, goal: float) -> float:
     return sum(each) / len(each)
 
 
+def searched(counts: Tensor, accuracies: Tensor, goal: float) -> float:
+    places = np.log(counts.numpy())
+    return float(np.exp(np.interp(goal, accuracies.mean(dim=0).numpy(), places)))
+
+
 def last_crossing(counts: Tensor, accuracies: Tensor, goal: float) -> float:
     n = len(counts)
     cut = max(i for i in range(n) if accuracies.mean(dim=0)[i] < goal)
@@ -76,12 +83,24 @@ def labels_to_reach(counts: Tensor, accuracies: Tensor, goal: float) -> float:
     return found(counts, accuracies, goal)
 
 
+def of_seeds(
+    holds: Callable[[list[float], float], bool],
+) -> Callable[[Args, Any], bool]:
+    """A sign from the number that each seed gives; a probe may begin above the goal."""
+
+    def sign(args: Args, value: Any) -> bool:
+        counts, accuracies, goal = tensors(args)
+        each = [found(counts, row[None], goal) for row in accuracies]
+        return math.inf in each or holds(each, float(value))
+
+    return sign
+
+
 def draw(rng: np.random.Generator, below: int = 2) -> Args:
     """A curve that reaches the goal after some points, falls, and reaches it again."""
-    before, dip = [0.5, 0.56][:below], [0.68, 0.7][: 3 - below]
-    middle = [*before, 0.84, *dip, 0.69, 0.93]
+    middle = [*[0.5, 0.54, 0.58, 0.6, 0.62][:below], 0.84, 0.68, 0.69, 0.93]
     n = len(middle)
-    counts = np.array([50, 200, 1000, 5000, 20_000, 100_000])[:n]
+    counts = 50 * 4 ** np.arange(n)
     accuracies = middle + rng.uniform(-0.06, 0.06, (4, n))
     accuracies[0, below - 1] -= 0.1  # one seed is slow, so that its own way is long
     return counts, accuracies.astype(np.float32), float(rng.uniform(0.74, 0.76))
@@ -99,7 +118,7 @@ QUESTION = Question(
     tolerance=0.005,  # a whole number of labels will do
     next_step="draw the mean over a logarithmic axis, and the goal as a line.",
     parts=(
-        Part("the number", 3, lambda rng: [draw(rng, below) for below in (2, 1, 2)]),
+        Part("the number", 3, lambda rng: [draw(rng, below) for below in (2, 1, 5)]),
     ),
     mistakes=(
         Mistake(
@@ -117,6 +136,7 @@ QUESTION = Question(
             "one_seed",
             "the curve is that of one seed: take the mean over seeds",
             found_with(curve_of=lambda a: a[0]),
+            of_seeds(lambda each, value: min(abs(x / value - 1) for x in each) < 0.005),
         ),
         Mistake(
             "median_seed",
@@ -124,10 +144,19 @@ QUESTION = Question(
             found_with(curve_of=lambda a: a.median(dim=0).values),
         ),
         Mistake(
+            "searched",
+            "the goal is looked up as in a sorted list, and the curve is not sorted: "
+            "where it falls again, another crossing may be found than the first",
+            searched,
+        ),
+        Mistake(
             "seed_by_seed",
             "every seed's curve is read by itself, and the numbers are averaged: take "
             "the mean curve first, and read that",
             seed_by_seed,
+            of_seeds(
+                lambda each, value: abs(sum(each) / len(each) / value - 1) < 0.005
+            ),
         ),
         Mistake(
             "logarithm_returned",

@@ -83,6 +83,10 @@ QUESTION = Question(
             "p / q - accept is what is missing for *each time a token is drafted*: it "
             "is drafted with q, so multiply by that",
             lambda p, q, accept: shares_of(p / q - accept),
+            lambda args, value: (
+                min(x.min() for x in args) <= 0  # a probe
+                or np.allclose(value, shares_of(args[0] / args[1] - args[2]), 1e-3)
+            ),
         ),
         Mistake(
             "accept_averaged",
