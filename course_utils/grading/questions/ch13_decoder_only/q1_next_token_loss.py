@@ -157,7 +157,7 @@ QUESTION = Question(
             "distribution over the pieces, the last axis",
             lambda logits, tokens: of_log_p(torch.log_softmax(logits, 1), tokens),
             lambda args, value: any(
-                np.isclose(float(value), over_tokens(*args, cut), 1e-3, 1e-5)
+                np.isclose(float(value), over_tokens(args[0], args[1], cut), 1e-3, 1e-5)
                 for cut in (False, True)
             ),
         ),

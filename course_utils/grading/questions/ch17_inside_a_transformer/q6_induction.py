@@ -241,7 +241,8 @@ QUESTION = Question(
         ),
         mistake(
             "two_back",
-            "the note is of the token two positions back",
+            "what is copied stands one place too far on: the note is of the token two "
+            "positions back, or the values are those of the next position",
             lambda own: circuit(own, back=2),
         ),
         Mistake(

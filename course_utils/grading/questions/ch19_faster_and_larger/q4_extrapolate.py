@@ -243,10 +243,19 @@ def fit_of(args):
     return by_polyfit(np.log, above, whole)(*args)
 
 
+def starting(sign):
+    def answer(*args):
+        x, y = logs(args)
+        _, start = np.polyfit(x, y, 1)
+        return sign * start, fit_of(args)[1]
+
+    return answer
+
+
 RIGHT = [by_polyfit(np.log, above, whole)]
 WRONG = [
-    ("the_start", lambda *a: (np.polyfit(*logs(a), 1)[1], fit_of(a)[1])),
-    ("the_start", lambda *a: (-np.polyfit(*logs(a), 1)[1], fit_of(a)[1])),
+    ("the_start", starting(1)),
+    ("the_start", starting(-1)),
     (
         "mean_of_slopes",
         lambda *a: (
