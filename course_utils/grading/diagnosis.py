@@ -293,11 +293,26 @@ def find_unused(
             used = reads(question, case.probe, record)
             if used and any(step.function in CHOICES for step in record.program):
                 continue  # the largest of a few may stay where it is
+            if used and has_small_axis(cases[0].args):
+                continue  # a softmax over one number is 1, whatever the number
             return "independent", (
                 f"The result of {call} does not depend on `{case.probe}`: it stays the "
                 f"same when that changes{', although it is used' * used}."
             )
     return None
+
+
+def has_small_axis(args: Args) -> bool:
+    """Whether an input is so small that a wrong axis could hide what it does."""
+    return any(min(x.shape) < 3 for x in args if isinstance(x, np.ndarray) and x.ndim)
+
+
+def is_fair(expected: Record, record: Record) -> bool:
+    """Whether a probe has an answer: one of the solution's, finite, and one of mine."""
+    values = expected.value if isinstance(expected.value, list) else [expected.value]
+    numbers = [x for x in values if isinstance(x, np.ndarray | float)]
+    finite = all(np.isfinite(x).all() for x in numbers)
+    return finite and not expected.failure and not record.failure
 
 
 def find_departure(question: Question, seed: int | str, records: list[Record]) -> str:
@@ -487,5 +502,8 @@ def judge(
     result, lost = score(question, cases, right, records)
     if not lost:
         return result
+    rows = zip(cases, right, records)  # a probe may be no fair question: it may fail
+    fair = [x for x in rows if not x[0].probe or is_fair(x[1], x[2])]
+    cases, right, records = (list(column) for column in zip(*fair))
     found = diagnose(question, cases, right, records, lost, where, mutate)
     return dataclasses.replace(result, misconception=found[0], hint=found[1])

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from course_utils.grading.answer_runner import Failure
-from course_utils.grading.comparison import relation, slip
+from course_utils.grading.comparison import TIMES, relation, slip
 from course_utils.grading.questions.model import Args, Output, Question
 
 MAX_FREE_SIZE = 64  # a result of free shape stays small enough to be examined,
@@ -139,6 +139,11 @@ def explain_output(
         if not number and type(got) is not type(right):
             came, expected = (with_article(type_of(x)) for x in (got, right))
             return "type", f"{name} is {came}, expected {expected}."
+    elif isinstance(got, list) and is_ragged(got):
+        return "type", (
+            f"{name} is a list whose rows have different lengths: they have to be "
+            "alike, or no tensor can be made of it."
+        )
     elif not isinstance(got, np.ndarray):
         return (
             "type",
@@ -178,6 +183,12 @@ def explain_output(
     return None
 
 
+def is_ragged(value: list) -> bool:
+    """Whether the rows of a list, or what is in them, have different lengths."""
+    rows = [x for x in value if isinstance(x, list)]
+    return len({len(x) for x in rows}) > 1 or any(is_ragged(x) for x in rows)
+
+
 def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     """Say how a shape differs, where that is simple."""
     names = axes_of(output, right.ndim).strip("()").split(", ")
@@ -192,8 +203,10 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
             i, more = other[0], got.shape[other[0]] - right.shape[other[0]]
             if got.shape[i] == 1:
                 return f": along the axis {names[i]} there is a single entry for all"
-            few = f"{abs(more)} too {'many' if more > 0 else 'few'}"
-            return f": {few} along the axis {names[i]}"
+            return f": {too_many(more)} along the axis {names[i]}"
+        more_each = [got.shape[i] - right.shape[i] for i in other]
+        said = (f"{too_many(m)} along {names[i]}" for m, i in zip(more_each, other))
+        return f": {', '.join(said)}"
     if got.squeeze().shape == right.squeeze().shape:
         return ": an axis of size 1 is " + (
             "missing" if got.ndim < right.ndim else "too many"
@@ -201,13 +214,17 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
     for i in range(right.ndim):
         if right.shape[:i] + right.shape[i + 1 :] == got.shape:
             return f": the axis {names[i]} is missing"
-    for i in range(got.ndim):
+    for i, n in enumerate(got.shape):
         if got.shape[:i] + got.shape[i + 1 :] == right.shape:
-            long = f": an axis of size {got.shape[i]} is too many"
-            pairs = [name for name, n in zip(names, right.shape) if n == got.shape[i]]
-            every = f", each {pairs[0]} meets every {pairs[0]}" if pairs else ""
-            return f"{long}{every}"
+            pairs = [name for name, size in zip(names, right.shape) if size == n]
+            every = f": each {pairs[0]} meets every {pairs[0]}" if pairs else ""
+            return f": axis {i}, of size {n}, is too many{every}"
     return ""
+
+
+def too_many(more: int) -> str:
+    """Say by how much a size is wrong."""
+    return f"{abs(more)} too {'many' if more > 0 else 'few'}"
 
 
 def entry(index: Any, output: Output, ndim: int) -> str:
@@ -264,9 +281,12 @@ def explain_values(question: Question, wrong: list[Wrong]) -> tuple[str, str]:
     how = {relation(x.got, x.right) for x in mine}
     one = next(iter(how)) if len(how) == 1 else ""
     said = f"`{output.name}` {one}; " if one else ""
-    several = len(how) > 1 and got.size > 1
-    if several and all(x.endswith("times what it should be") for x in how):
-        said = f"`{output.name}` is right but for a factor, another in each case; "
+    if len(how) > 1 and got.size > 1 and all(x.endswith(TIMES) for x in how):
+        factors = " and ".join(sorted(words.split()[1] for words in how)[:2])
+        said = (
+            f"`{output.name}` is right but for a factor, another in each case "
+            f"({factors} in two of them); "
+        )
     close = np.isclose(
         got, right, question.tolerance, question.tolerance / 10, equal_nan=True
     )

@@ -64,20 +64,22 @@ def experiment(
         return named and is_near(value[1], due(value), tolerance)
 
     def letter_is(letter: str) -> Callable[[Args, Any], bool]:
-        return lambda args, value: value[2].strip().casefold() == letter
+        return lambda args, value: value[2].strip(" ().:*`").casefold() == letter
 
     def is_told_by(value: Any, number: float) -> bool:
         """Whether a number agrees with another in three digits."""
         return math.isclose(float(value[1]), number, rel_tol=2e-3)
 
     def of_another(args: Args, value: Any) -> bool:
-        near = any(is_near(value[1], number, tolerance) for _, number in rows)
-        exact = any(is_told_by(value, number) for _, number in rows)
+        number = float(value[1])
+        if number == round(number, 1) and tolerance > 1e-3:
+            return False  # a guess, rather
+        near = any(is_near(number, other, tolerance) for _, other in rows)
+        exact = any(is_told_by(value, other) for _, other in rows)
         changes = [change for _, made in RELATIONS.values() for change in made]
         own = due(value) and any(is_told_by(value, f(due(value))) for f in changes)
-        return (
-            near and (exact or not own) and not is_near(value[1], due(value), tolerance)
-        )
+        found = near and (exact or not own)
+        return found and not is_near(number, due(value), tolerance)
 
     def is_shortened(args: Args, value: Any) -> bool:
         number = float(value[1])

@@ -26,6 +26,14 @@ def of_log_p(log_p: Tensor, tokens: Tensor) -> Tensor:
     return -log_p[:, :-1].gather(-1, tokens[:, 1:, None]).mean()
 
 
+def over_tokens(logits: np.ndarray, tokens: np.ndarray, cut: bool) -> float:
+    """The softmax over the positions: all of them, or those that ask."""
+    scores = torch.as_tensor(logits)
+    n = scores.shape[1] - 1 if cut else scores.shape[1]
+    log_p = F.pad(scores[:, :n].log_softmax(dim=1), (0, 0, 0, scores.shape[1] - n))
+    return float(of_log_p(log_p, torch.as_tensor(tokens)))
+
+
 def draw_texts(rng: np.random.Generator) -> list[Args]:
     drawn: list[Args] = []
     for _ in range(3):
@@ -148,6 +156,10 @@ QUESTION = Question(
             "the softmax runs over the places of the text: every place has its own "
             "distribution over the pieces, the last axis",
             lambda logits, tokens: of_log_p(torch.log_softmax(logits, 1), tokens),
+            lambda args, value: any(
+                np.isclose(float(value), over_tokens(args[0], args[1], cut), 1e-3, 1e-5)
+                for cut in (False, True)
+            ),
         ),
         Mistake(
             "no_softmax",
@@ -232,6 +244,12 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    (
+        "softmax_over_places",
+        lambda logits, tokens: (
+            -logits[:, :-1].log_softmax(1).gather(-1, tokens[:, 1:, None]).mean()
+        ),
+    ),
     ("not_shifted", only_for(question_by_question(lambda i, row, n: i))),
     (
         "shifted_back",

@@ -33,12 +33,14 @@ def parameters(
     norms: int = 2,
     matrices: int = 4,
     wide: tuple[int, int] = (8, 5),
+    head_bias: bool = False,
 ) -> int:
     """Count a GPT's parameters; the options leave something out or put it in twice.
 
     `wide` counts the feed-forward layer: its weights in d_model², biases in d_model.
     """
     tables = (1 if tied else 2) if tables is None else tables
+    tables = (2 if tied else 1) if tables < 0 else tables
     attention = matrices * (d_model**2 + d_model * biases)
     feed_forward = wide[0] * d_model**2 + wide[1] * d_model * biases
     block = attentions * attention + feed_forward + norms * 2 * d_model
@@ -47,6 +49,7 @@ def parameters(
         + places * length * d_model
         + n_layers * block
         + last_norm * d_model
+        + (n_tokens if head_bias and not tied else 0)
     )
 
 
@@ -112,6 +115,29 @@ QUESTION = Question(
         Part("bytes of the cache", 2, draw_models, view=lambda value: value[1]),
     ),
     mistakes=(
+        miscounted(
+            "head_with_bias",
+            "the table for writing is counted with a bias: it is a table like the one "
+            "for reading, and only the matrices of the blocks have biases",
+            head_bias=True,
+        ),
+        miscounted(
+            "tied_turned_round",
+            "`tied` is taken the wrong way round: a tied model has one table of tokens",
+            tables=-1,
+        ),
+        miscounted(
+            "two_wide_biases",
+            "both biases of the feed-forward layer are counted as wide as its hidden "
+            "layer: the second matrix leads back, so its bias is as wide as the model",
+            wide=(8, 8),
+        ),
+        miscounted(
+            "one_bias_in_the_feed_forward",
+            "the feed-forward layer has two biases: one as wide as its hidden layer, "
+            "and one as wide as the model",
+            wide=(8, 4),
+        ),
         miscounted(
             "always_two_tables",
             "a tied model has one table for reading and writing: it is counted twice",
@@ -265,6 +291,15 @@ def off_by(more=lambda n, d, layers, length, tied: 0, times=1.0):
 
 RIGHT = [built]
 WRONG = [
+    ("head_with_bias", off_by(lambda n, d, layers, length, tied: n * (not tied))),
+    (
+        "tied_turned_round",
+        off_by(lambda n, d, layers, length, tied: n * d if tied else -n * d),
+    ),
+    (
+        "one_bias_in_the_feed_forward",
+        off_by(lambda n, d, layers, length, tied: -d * layers),
+    ),
     ("always_two_tables", off_by(lambda n, d, layers, length, tied: n * d * tied)),
     (
         "always_one_table",

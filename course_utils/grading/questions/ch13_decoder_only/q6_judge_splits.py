@@ -22,13 +22,18 @@ def judged_as(**wrong: str) -> Any:
     return lambda: JUDGED | wrong
 
 
+def word(value: Any, name: str) -> str:
+    """A verdict; capitals and spaces make no difference."""
+    return str(value.get(name)).strip().casefold()
+
+
 def says(name: str, verdict: str) -> Any:
-    return lambda args, value: value[name] == verdict
+    return lambda args, value: word(value, name) == verdict
 
 
 def verdicts_of(*names: str) -> Any:
     """Look at three ways of either verdict, so that one word for all earns nothing."""
-    return lambda value: [value.get(name) for name in names]
+    return lambda value: [word(value, name) for name in names]
 
 
 QUESTION = Question(
@@ -68,7 +73,7 @@ QUESTION = Question(
             "'leaks'",
             lambda: dict.fromkeys(JUDGED, "maybe"),
             lambda args, value: any(
-                value.get(name) not in ("clean", "leaks") for name in JUDGED
+                word(value, name) not in ("clean", "leaks") for name in JUDGED
             ),
         ),
         Mistake(
@@ -135,7 +140,7 @@ def but(**other):
     return lambda: {**JUDGED, **other}
 
 
-RIGHT = [but()]
+RIGHT = [but(), lambda: {x: f"{y} ".capitalize() for x, y in JUDGED.items()}]
 WRONG = [
     ("topics_trusted", but(by_topic="clean")),
     ("each_part_trusted", but(once_in_each_part="clean")),

@@ -41,6 +41,13 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "exchanged",
+            "`tokens` and `width` have changed places: tokens are patches, and the "
+            "width is what each of them holds",
+            lambda: (COSTS[1], COSTS[0], *COSTS[2:]),
+            lambda args, value: list(map(float, value[:2])) == [COSTS[1], COSTS[0]],
+        ),
+        Mistake(
             "one_side_only",
             "`tokens` counts the patches along one side, or adds the two sides: every "
             "row of patches holds as many as fit along the width",
@@ -84,6 +91,13 @@ QUESTION = Question(
             number_is(1, 64),
         ),
         Mistake(
+            "channels_added",
+            "`width` adds the channels to the pixels: every pixel has a number in each "
+            "channel",
+            with_cost(1, 67),
+            number_is(1, 67),
+        ),
+        Mistake(
             "side_for_area",
             "`width` takes one side of the patch: a patch is a square of pixels",
             with_cost(1, 24),
@@ -111,10 +125,18 @@ QUESTION = Question(
             number_is(2, 600),
         ),
         Mistake(
+            "each_pair_once",
+            "`scores` counts each pair of tokens once, as under a causal mask: here "
+            "every token asks every token, and A asking B is another score than B "
+            "asking A",
+            with_cost(2, 325),
+            number_is(2, 276, 300, 325),
+        ),
+        Mistake(
             "scores_not_pairs",
             "`scores` counts tokens: every token is compared with every token",
             with_cost(2, 25),
-            number_is(2, 24, 25, 300, 325),
+            number_is(2, 24, 25),
         ),
         Mistake(
             "scores_times_width",
@@ -164,6 +186,9 @@ QUESTION = Question(
 
 RIGHT = [lambda: (4 * 6, 3 * 64, torch.tensor(25 * 25), 2.0**4)]
 WRONG = [
+    ("exchanged", lambda: (192, 24, 625, 16)),
+    ("each_pair_once", lambda: (24, 192, 25 * 26 / 2, 16)),
+    ("channels_added", lambda: (24, 8 * 8 + 3, 625, 16)),
     ("class_token_forgotten", lambda: (24, 192, 24 * 24, 16)),
     ("channels_forgotten", lambda: [24, 8 * 8, 625, 16]),
     ("factor_of_tokens", lambda: (24, 192, 625, torch.tensor(4))),

@@ -39,6 +39,18 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "channels_for_digits",
+            "these are the numbers of channels: asked for are the digits that the "
+            "network names, which stand *in* the channels",
+            lambda: (2, 2, 1, 1),
+            lambda args, value: list(map(float, value)) in ([2, 2, 1, 1], [1, 2, 1, 1]),
+        ),
+        Mistake(
+            "counted_from_one",
+            "the channels are counted from 1 here: channel 0 holds the first digit",
+            lambda: (5, 5, 2, 4),
+        ),
+        Mistake(
             "strip_is_not_seen",
             "`strip_if_select` is still the channel of the old strip: these gates were "
             "made from the changed image, and say which channel *it* asks for",
@@ -92,6 +104,8 @@ QUESTION = Question(
 
 RIGHT = [lambda: [torch.tensor(7), 7.0, 5, 8]]
 WRONG = [
+    ("channels_for_digits", lambda: [2, 2, 1, 1]),
+    ("counted_from_one", lambda: (5, 5.0, 2, 4)),
     ("donor_of_the_first_test", lambda: (7, 7, 5, 7)),
     ("donor_of_the_first_test", lambda: (7, 7, 7, 8)),
     ("answer_of_the_old_strip", lambda: (7, 5, 5, 8)),

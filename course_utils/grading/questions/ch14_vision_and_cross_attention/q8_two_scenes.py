@@ -99,11 +99,40 @@ QUESTION = Question(
     ),
     mistakes=(
         failing(
+            "colours_repeat",
+            "two objects of a scene have the same colour: the colours of a scene all "
+            "differ; each object is (colour, digit), in this order",
+            ([[[0, 2], [0, 3]], [[1, 3], [0, 4]]], [0, 0]),
+            lambda value: any(len(set(x)) < len(x) for x in value[0][..., 0].tolist()),
+        ),
+        failing(
+            "colours_out_of_range",
+            "a colour is above 4 or below 0: each object is (colour, digit), in this "
+            "order, and the colours are 0 to 4",
+            ([[[2, 0], [9, 1]], [[3, 1], [8, 0]]], [0, 0]),
+            lambda value: not ((value[0][..., 0] >= 0) & (value[0][..., 0] < 5)).all(),
+        ),
+        failing(
+            "digits_out_of_range",
+            "a digit is above 9 or below 0: digits are 0 to 9",
+            ([[[0, 2], [1, 10]], [[1, 3], [0, 8]]], [0, 0]),
+            lambda value: not ((value[0][..., 1] >= 0) & (value[0][..., 1] < 10)).all(),
+        ),
+        failing(
+            "asked_is_absent",
+            "`asked` is the colour that is asked for, not a place: in one of the "
+            "scenes no object has it",
+            ([[[1, 7], [2, 3]], [[1, 8], [0, 3]]], [0, 1]),
+            lambda value: any(
+                color not in row for color, row in zip(value[1], value[0][..., 0])
+            ),
+        ),
+        failing(
             "does_not_fit",
             "two scenes of the same number of objects, each (colour, digit) with "
             "colours 0 to 4 that differ within a scene, and an object of the asked "
             "colour in each",
-            ([[[0, 2], [0, 3]], [[1, 3], [0, 4]]], [0, 0]),
+            ([[[0, 2], [1, 3]]], [0]),
             lambda value: not fits((), value),
         ),
         failing(
@@ -180,9 +209,12 @@ RIGHT = [
 ]
 WRONG = [
     (
-        "does_not_fit",
+        "asked_is_absent",
         lambda: (torch.tensor([[[0, 1], [1, 2]], [[0, 1], [1, 2]]]), [3, 0]),
     ),
+    ("colours_repeat", lambda: ([[[1, 8], [1, 3]], [[0, 7], [2, 1]]], [1, 0])),
+    ("colours_out_of_range", lambda: ([[[2, 0], [9, 1]], [[3, 1], [8, 0]]], [2, 3])),
+    ("digits_out_of_range", lambda: ([[[0, 2], [1, 10]], [[1, 3], [0, 8]]], [0, 0])),
     ("does_not_fit", lambda: (torch.tensor([[[0, 1], [1, 2]]]), torch.tensor([0]))),
     ("as_in_training", lambda: (torch.tensor([[[1, 8], [0, 2]]] * 2), [1, 1])),
     ("always_largest", lambda: (torch.tensor([[[1, 2], [0, 6]]] * 2), [0, 0])),

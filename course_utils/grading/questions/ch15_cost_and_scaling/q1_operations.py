@@ -177,6 +177,25 @@ QUESTION = Question(
             miscounted(inputs=1, states=1),
         ),
         Mistake(
+            "both_sides_narrow",
+            "the matrices of keys and values are counted as d / share by d / share: "
+            "they read tokens of width d, and only what comes out is narrow",
+            lambda n, d, w, share, state: (
+                4 * n * (d * d + (d / share) ** 2) + 4 * n * w * d,
+                counted(n, d, w, share, state)[1],
+            ),
+        ),
+        Mistake(
+            "fewer_keys_at_the_start",
+            "the first tokens are given fewer than `window` keys: here every query "
+            "counts `window`, also where there are not that many",
+            lambda n, d, w, share, state: (
+                counted(n, d, 0, share, state)[0]
+                + 4 * d * sum(min(t + 1, w) for t in range(n)),
+                counted(n, d, w, share, state)[1],
+            ),
+        ),
+        Mistake(
             "no_proposal",
             "the GRU is counted with its two gates alone: the proposal for the new "
             "state has a pair of matrices as well",
@@ -239,6 +258,20 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    (
+        "both_sides_narrow",
+        lambda n, d, w, s, m: (
+            2 * n * (2 * d * d + 2 * d * d / s**2 + 2 * w * d),
+            listed(n, d, w, s, m)[1],
+        ),
+    ),
+    (
+        "fewer_keys_at_the_start",
+        lambda n, d, w, s, m: (
+            listed(n, d, w, s, m)[0] - 2 * d * w * (w - 1),
+            listed(n, d, w, s, m)[1],
+        ),
+    ),
     (
         "the_chapters",
         lambda n, d, w, share, m: tuple(

@@ -48,6 +48,15 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "one_token_too_many",
+            "one token too many is in the cache: n tokens are there, and the next one "
+            "comes after",
+            lambda n, d, layers, batch, size: (
+                2 * (n + 1) * d * layers * batch * size,
+                d * layers * batch * size,
+            ),
+        ),
+        Mistake(
             "keys_only",
             "the cache holds only half of what attention needs of an earlier token: it "
             "has to be found, and it has to hand something over",
@@ -143,6 +152,10 @@ QUESTION = Question(
 
 RIGHT = [lambda n, d, L, b, s: (s * b * L * n * (d + d), s * b * L * d)]
 WRONG = [
+    (
+        "one_token_too_many",
+        lambda n, d, L, b, s: (s * b * L * d * (2 * n + 2), b * L * d * s),
+    ),
     ("keys_only", lambda n, d, L, b, s: (b * L * n * d * s, b * L * d * s)),
     ("queries_too", lambda n, d, L, b, s: (b * L * n * d * s * 3, b * L * d * s)),
     ("one_layer", lambda n, d, L, b, s: (b * 2 * n * d * s, b * d * s)),

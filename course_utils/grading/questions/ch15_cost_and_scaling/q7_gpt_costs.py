@@ -88,6 +88,38 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "norms_counted",
+            "the norms are counted: here positions, norms and biases are left out",
+            lambda n, d, hidden, layers, pieces: (
+                gpt_costs(n, d, hidden, layers, pieces)[0] + (2 * layers + 1) * d,
+                *gpt_costs(n, d, hidden, layers, pieces)[1:],
+            ),
+            lambda args, value: any(
+                float(value[0]) - gpt_costs(*args)[0] == norms * args[1]
+                for layers in (args[3],)
+                for norms in (2 * layers, 2 * layers + 1, 4 * layers, 4 * layers + 2)
+            ),
+        ),
+        Mistake(
+            "positions_counted",
+            "a table of positions is counted: here positions, norms and biases are "
+            "left out",
+            lambda n, d, hidden, layers, pieces: (
+                gpt_costs(n, d, hidden, layers, pieces)[0] + n * d,
+                *gpt_costs(n, d, hidden, layers, pieces)[1:],
+            ),
+        ),
+        Mistake(
+            "gate_multiplied",
+            "the gate's products, entry by entry, are counted: only products of "
+            "matrices count",
+            lambda n, d, hidden, layers, pieces: (
+                gpt_costs(n, d, hidden, layers, pieces)[0],
+                gpt_costs(n, d, hidden, layers, pieces)[1] + n * hidden * layers,
+                gpt_costs(n, d, hidden, layers, pieces)[2] + 4 * n * hidden * layers,
+            ),
+        ),
+        Mistake(
             "two_for_each_parameter",
             "two operations are counted for every parameter and token: the embedding "
             "is only looked up, and the scores of attention have no parameters",
@@ -266,6 +298,21 @@ RIGHT = [
     lambda *sizes: np.array(product_by_product(*sizes), float),
 ]
 WRONG = [
+    (
+        "norms_counted",
+        lambda n, d, m, L, v: (
+            costs(n, d, m, L, v)[0] + 2 * L * d + d,
+            *costs(n, d, m, L, v)[1:],
+        ),
+    ),
+    (
+        "gate_multiplied",
+        lambda n, d, m, L, v: (
+            costs(n, d, m, L, v)[0],
+            costs(n, d, m, L, v)[1] + L * n * m,
+            costs(n, d, m, L, v)[2] + 4 * L * n * m,
+        ),
+    ),
     (
         "tied",
         lambda n, d, m, L, v: (costs(n, d, m, L, v)[0] - v * d, *work(n, d, m, L, v)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,13 @@ from course_utils.grading.questions.model import Args, Mistake, Output, Part, Qu
 
 
 def matrix_states(maps: Tensor, added: Tensor, first: Tensor) -> Tensor:
-    return scanned(maps, added, first)
+    n, d = added.shape
+    for reach in [2**k for k in range((n - 1).bit_length())]:
+        past_maps = torch.cat([torch.eye(d).expand(reach, d, d), maps[:-reach]])
+        past_added = F.pad(added, (0, 0, reach, 0))[:n]
+        added = (past_added[:, None] @ maps)[:, 0] + added
+        maps = past_maps @ maps
+    return first @ maps + added
 
 
 def scanned(
@@ -22,32 +29,62 @@ def scanned(
     added: Tensor,
     first: Tensor,
     *,
-    past_first: bool = True,
+    join: Callable[[Tensor, Tensor], Tensor] = torch.matmul,
     carry: str = "own",
     doubled: bool = True,
-    entrywise: bool = False,
     rounds: int = 64,
     short: bool = False,
+    filled: float | None = None,
+    rolled: bool = False,
+    stale: bool = False,
+    folded: bool = False,
 ) -> Tensor:
-    """Join each step with one further back; the keywords are what may go wrong."""
-    n, reach = len(added), 1
-    added = torch.cat([added[:1] + first @ maps[0], added[1:]])
+    """Join each step with one further back; the keywords are what may go wrong.
+
+    `folded` brings `first` in with the first step, not at the end.
+    """
+    n, d = added.shape
+    if folded:
+        added = torch.cat([added[:1] + first @ maps[0], added[1:]])
+    reach, given = 1, (maps, added)
     while reach < (n / 2 if short else n) and rounds:
-        past_added = F.pad(added, (0, 0, reach, 0))[:n]
-        filled = 1.0 if entrywise else 0.0
-        past_maps = F.pad(maps, (0, 0, 0, 0, reach, 0), value=filled)[:n]
-        joined = past_maps @ maps if past_first else maps @ past_maps
-        joined = past_maps * maps if entrywise else joined
-        through = {"own": maps, "past": past_maps, "joined": joined}[carry]
-        added = added + (past_added[:, None] @ through)[:, 0]
+        old_maps, old_added = given if stale else (maps, added)
+        before = torch.eye(d) if filled is None else torch.full((d, d), filled)
+        past_maps = torch.cat([before.expand(reach, d, d), old_maps[:-reach]])
+        past_added = F.pad(old_added, (0, 0, reach, 0))[:n]
+        if rolled:
+            past_maps, past_added = (x.roll(reach, 0) for x in (maps, added))
+        joined = join(past_maps, maps)
+        through = {"past": past_maps, "joined": joined, "left": maps.mT}
+        brought = (past_added[:, None] @ through.get(carry, maps))[:, 0]
+        added = added + (past_added if carry == "as it is" else brought)
         maps = joined
         reach = 2 * reach if doubled else reach + 1
         rounds -= 1
-    return added
+    return added if folded else first @ maps + added
 
 
 def scanned_with(**change: Any) -> Any:
     return lambda maps, added, first: scanned(maps, added, first, **change)
+
+
+def known(name: str, hint: str, **change: Any) -> Mistake:
+    """A mistake in the scan, whether `first` comes in before it or after it."""
+
+    def sign(args: Args, value: Any) -> bool:
+        inputs = [torch.as_tensor(x) for x in args]
+        made = (scanned(*inputs, **change, folded=x) for x in (False, True))
+        return any(np.allclose(x.numpy(), value, 1e-3, 1e-3) for x in made)
+
+    return Mistake(name, hint, scanned_with(**change), sign)
+
+
+def scanned_maps(maps: Tensor) -> Tensor:
+    """The product of all maps up to each token."""
+    whole = [maps[0]]
+    for one in maps[1:]:
+        whole.append(whole[-1] @ one)
+    return torch.stack(whole)
 
 
 def looped(maps: Tensor, added: Tensor, first: Tensor) -> Tensor:
@@ -103,35 +140,36 @@ QUESTION = Question(
                 [first[None], looped(maps, added, first)[:-1]]
             ),
         ),
-        Mistake(
+        known(
             "order_of_maps",
             "two maps are joined in the wrong order: the token before acts first, and "
             "with rows the map that acts first stands on the left",
-            scanned_with(past_first=False),
+            join=lambda past, own: own @ past,
         ),
-        Mistake(
+        known(
             "joined_maps_for_added",
             "what the past added goes through the *joined* map: it has its own map in "
             "it already, and meets only the later one; join `added` first",
-            scanned_with(carry="joined"),
+            carry="joined",
         ),
-        Mistake(
+        known(
             "past_maps_for_added",
             "what the past added goes through the past's own map: it has been through "
             "that already, and meets the *later* one",
-            scanned_with(carry="past"),
+            carry="past",
         ),
-        Mistake(
+        known(
             "one_round_short",
             "the last round is missing: the rounds end before the reach covers the "
             "whole text, so that late tokens miss the earliest",
-            scanned_with(short=True),
+            short=True,
         ),
-        Mistake(
+        known(
             "entrywise",
             "two maps are joined entry by entry, as decays were: one map after the "
             "other is a product of matrices",
-            scanned_with(entrywise=True),
+            join=torch.mul,
+            filled=1.0,
         ),
         Mistake(
             "cumulated",
@@ -139,17 +177,67 @@ QUESTION = Question(
             "through the later maps: join two steps on paper first",
             lambda maps, added, first: first @ maps.cumprod(0) + added.cumsum(0),
         ),
-        Mistake(
+        known(
             "not_doubled",
             "each round reaches one token further back, but what is joined covers "
             "twice as many already: steps are counted more than once",
-            scanned_with(doubled=False),
+            doubled=False,
         ),
-        Mistake(
+        known(
             "one_round",
             "one round is done: each token then has what it and the token before it "
             "brought, and nothing older",
-            scanned_with(rounds=1),
+            rounds=1,
+        ),
+        known(
+            "two_rounds",
+            "two rounds are done, however long the text: they reach four tokens; go on "
+            "until the reach covers all of it",
+            rounds=2,
+        ),
+        known(
+            "acts_from_the_left",
+            "what the past added stands on the right of the map, as a column: here it "
+            "is a row, b A",
+            carry="left",
+        ),
+        known(
+            "added_as_it_is",
+            "what the past added is added as it is: it goes through the map of the "
+            "later step",
+            carry="as it is",
+        ),
+        Mistake(
+            "filled_with_ones",
+            "before the first token comes a matrix full of ones: a step that changes "
+            "nothing is the unit matrix; a decay of 1 was one",
+            scanned_with(filled=1.0),
+        ),
+        Mistake(
+            "filled_with_zeros",
+            "before the first token come maps of zeros, which wipe out `first`: a step "
+            "that changes nothing is the unit matrix",
+            scanned_with(filled=0.0),
+        ),
+        known(
+            "rolled",
+            "`roll` goes round in a circle: the first tokens are joined with the last "
+            "ones; before the first token comes a step that changes nothing",
+            rolled=True,
+        ),
+        known(
+            "stale",
+            "each round joins with the steps as they were given: it has to join with "
+            "what the round before made of them, which covers more tokens",
+            stale=True,
+        ),
+        Mistake(
+            "first_from_the_left",
+            "`first` stands on the right of the maps, as a column: states are rows, so "
+            "it is first times map",
+            lambda maps, added, first: (
+                scanned(maps, added, 0 * first) + (scanned_maps(maps) @ first)
+            ),
         ),
         Mistake(
             "starts_at_zero",
@@ -240,9 +328,50 @@ def one_matrix(maps, added, first):
     return torch.einsum("d,tde->te", start, whole)[:, :d]
 
 
-RIGHT = [halves, one_matrix]
+def doubling(
+    join=lambda past, own: past @ own,
+    bring=lambda past, own, past_map: torch.einsum("td,tde->te", past, own),
+    fill=torch.eye,
+    reaches=(1, 2, 4),
+    start=lambda first, maps: first @ maps,
+):
+    """As the chapter doubles; `first` comes at the end."""
+
+    def answer(maps, added, first):
+        n, d = added.shape
+        for reach in [x for x in reaches if x < n]:
+            none = fill(d).repeat(reach, 1, 1)
+            past = torch.cat([none, maps])[:n]
+            past_added = torch.cat([torch.zeros(reach, d), added])[:n]
+            added = added + bring(past_added, maps, past)
+            maps = join(past, maps)
+        return start(first, maps) + added
+
+    return answer
+
+
+def square_of(number):
+    return lambda d: torch.full((d, d), number)
+
+
+RIGHT = [halves, one_matrix, doubling()]
 WRONG = [
     ("loop", looped),
+    ("order_of_maps", doubling(join=lambda past, own: own @ past)),
+    ("entrywise", doubling(join=torch.mul, fill=square_of(1.0))),
+    (
+        "past_maps_for_added",
+        doubling(bring=lambda b, own, past: (b[:, None] @ past)[:, 0]),
+    ),
+    (
+        "acts_from_the_left",
+        doubling(bring=lambda b, own, past: (own @ b[..., None])[..., 0]),
+    ),
+    ("added_as_it_is", doubling(bring=lambda b, own, past: b)),
+    ("filled_with_ones", doubling(fill=square_of(1.0))),
+    ("filled_with_zeros", doubling(fill=square_of(0.0))),
+    ("two_rounds", doubling(reaches=(1, 2))),
+    ("first_from_the_left", doubling(start=lambda first, maps: maps @ first)),
     ("starts_at_zero", lambda a, b, h: one_matrix(a, b, 0 * h)),
     ("columns", lambda a, b, h: one_matrix(a.transpose(1, 2), b, h)),
     ("first_added_to_all", lambda a, b, h: looped(a, b, torch.zeros_like(h)) + h),

@@ -30,6 +30,11 @@ def with_second(weight: Tensor, n_heads: int, change: Any) -> Tensor:
     return torch.cat([pairs[:, :, 0], change(pairs[:, :, 1])], dim=1).flatten(0, 1)
 
 
+def cut_as_wide(weight: Tensor, n_heads: int) -> Tensor:
+    heads = weight.unflatten(0, (-1, n_heads))
+    return torch.cat([heads[:, ::2], heads[:, 1::2]], dim=1).flatten(0, 1)
+
+
 def draw_weight(rng: np.random.Generator) -> Args:
     heads, pairs = (int(n) for n in rng.permutation([3, 4, 5])[:2])
     width = 2 * heads * pairs  # as wide as it is high: a swap of axes still runs
@@ -114,6 +119,19 @@ QUESTION = Question(
             ).flatten(0, 1),
         ),
         Mistake(
+            "pairs_turned",
+            "the two rows of each pair change places, and no pair is taken apart: in "
+            "halves the first of a pair lies in the first half of its head, the second "
+            "in the second",
+            lambda weight, n: weight.unflatten(0, (-1, 2)).flip(1).flatten(0, 1),
+        ),
+        Mistake(
+            "heads_as_wide_as_there_are",
+            "the heads are cut `n_heads` rows wide: there are `n_heads` of them, and "
+            "each has as many rows as are left for it",
+            cut_as_wide,
+        ),
+        Mistake(
             "unchanged",
             "the weight is as before: then RoPE turns other pairs than those it was "
             "trained with, and nothing complains",
@@ -139,6 +157,7 @@ def head_by_head(weight, n_heads):
 
 RIGHT = [by_index, head_by_head]
 WRONG = [
+    ("pairs_turned", lambda w, n: w[[i ^ 1 for i in range(len(w))]]),
     ("heads_forgotten", lambda w, n: torch.cat([w[0::2], w[1::2]])),
     ("columns", lambda w, n: by_index(w.T, n).T),
     (

@@ -103,6 +103,32 @@ QUESTION = Question(
             both(per_token, lambda n, w: n + min(n, w)),
         ),
         Mistake(
+            "bits",
+            "these are bits: a byte has eight of them",
+            both(lambda d, h, g: 32 * g * d // h, pair),
+        ),
+        Mistake(
+            "window_misread",
+            "a layer with a window keeps too many tokens: it holds at most `window` - "
+            "1, and never more than the text has",
+            both(per_token, lambda n, w: n + max(n, w - 1)),
+            lambda args, value: any(
+                float(value) == wrong(*args)
+                for wrong in (
+                    both(per_token, lambda n, w: n + max(n, w - 1)),
+                    both(per_token, lambda n, w: n + min(n, w + 1)),
+                    both(per_token, lambda n, w: n + w),
+                    both(per_token, lambda n, w: n + w + 1),
+                )
+            ),
+        ),
+        Mistake(
+            "new_token_left_out",
+            "the last token is left out: after `length` tokens all of them are kept, "
+            "and the next one comes on top",
+            both(per_token, lambda n, w: n - 1 + min(n - 1, w - 1)),
+        ),
+        Mistake(
             "one_layer",
             "this is one layer with and one without a window: the model has more",
             lambda layers, d, h, g, n, w: per_token(d, h, g) * pair(n, w),
@@ -130,6 +156,15 @@ def layer_by_layer(n_layers, d_model, n_heads, n_kv_heads, length, window):
 
 RIGHT = [layer_by_layer, lambda *a: np.float64(layer_by_layer(*a))]
 WRONG = [
+    ("bits", lambda *a: layer_by_layer(*a) * 8),
+    (
+        "window_misread",
+        lambda a, b, c, d, n, w: layer_by_layer(a, b, c, d, n, w + 2),
+    ),
+    (
+        "new_token_left_out",
+        lambda a, b, c, d, n, w: layer_by_layer(a, b, c, d, n - 1, w),
+    ),
     ("keys_only", lambda *a: layer_by_layer(*a) / 2),
     ("four_bytes", lambda *a: layer_by_layer(*a) * 2),
     ("heads_of_queries", lambda a, b, c, d, e, f: layer_by_layer(a, b, c, c, e, f)),

@@ -58,6 +58,14 @@ def ahead(tokens: Tensor) -> Tensor:
     return torch.cat([same[:, 1:], torch.zeros_like(same[:, :1])], dim=1)
 
 
+def before_both(tokens: Tensor) -> Tensor:
+    """Where the tokens before the key and before the query are the same."""
+    n = len(tokens)
+    same = torch.zeros(n, n, dtype=torch.bool)
+    same[1:, 1:] = tokens[:-1, None] == tokens[None, :-1]
+    return same.tril(-1)
+
+
 def last_of(marked: Tensor) -> Tensor:
     """The last marked key of each query."""
     return marked & (marked.flip(1).cumsum(1).flip(1) == 1)
@@ -100,6 +108,12 @@ QUESTION = Question(
     next_step="write down by hand which keys are marked for A B A.",
     parts=(Part("the score", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
+        Mistake(
+            "tokens_before_both",
+            "the tokens before the key and before the query are compared: the token "
+            "before the key has to be that *at* the query",
+            score_of(before_both),
+        ),
         Mistake(
             "next_token",
             "the token *after* a key is compared with that of the query: it is the "
@@ -227,6 +241,7 @@ def positive(sums):
 
 RIGHT = [lambda w, t: rows(w, t)[0].sum() / rows(w, t)[1].sum()]
 WRONG = [
+    ("tokens_before_both", lambda w, t: by_table(w[1:, 1:], marked(t[:-1], 0))),
     ("the_copy_itself", lambda w, t: rows(w, t, 0)[0].sum() / rows(w, t, 0)[1].sum()),
     ("before_the_copy", lambda w, t: rows(w, t, -1)[0].sum() / rows(w, t, -1)[1].sum()),
     ("all_queries", lambda w, t: rows(w, t)[0].mean()),

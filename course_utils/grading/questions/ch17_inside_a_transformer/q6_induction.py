@@ -136,6 +136,20 @@ def wrapped(own: Tensor) -> Tensor:
     return scores.masked_fill(~allowed, -torch.inf).softmax(dim=-1) @ own
 
 
+def softmax_over_queries(own: Tensor) -> Tensor:
+    note = F.pad(own[:-1], (0, 0, 1, 0))
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
+    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=0) @ own
+
+
+def note_copied(own: Tensor) -> Tensor:
+    note = F.pad(own[:-1], (0, 0, 1, 0))
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
+    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=-1) @ note
+
+
 def half_back(own: Tensor) -> Tensor:
     half, out = len(own) // 2, torch.zeros_like(own)
     out[half:] = own.roll(-1, dims=0)[: len(own) - half]
@@ -152,7 +166,8 @@ QUESTION = Question(
     difficulty="hard",
     minutes=15,
     tolerance=NEAR,
-    next_step="layer 1 notes the token before; what is the key of layer 2 made of?",
+    next_step="take one token that comes again, and follow it by hand: the notes, its "
+    "scores, its weights, and what they copy. Which is the first that surprises you?",
     parts=(
         Part(
             "tokens that come again",
@@ -213,8 +228,21 @@ QUESTION = Question(
             wrapped,
         ),
         mistake(
+            "softmax_over_queries",
+            "the softmax runs over the queries: every query shares out one unit among "
+            "its keys",
+            softmax_over_queries,
+        ),
+        mistake(
+            "note_copied",
+            "the note is copied, that is the token itself: what stands at the key is "
+            "its value",
+            note_copied,
+        ),
+        mistake(
             "two_back",
-            "the note is of the token two positions back",
+            "what is copied stands one place too far on: the note is of the token two "
+            "positions back, or the values are those of the next position",
             lambda own: circuit(own, back=2),
         ),
         Mistake(

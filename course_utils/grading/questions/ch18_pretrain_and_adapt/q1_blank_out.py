@@ -16,14 +16,12 @@ def blanked(
     draw: Tensor,
     fate: Tensor,
     other: Tensor,
-    special: bool = True,
+    least: int = 4,
     everywhere: bool = False,
     from_inputs: bool = False,
     other_from: float = 0.9,
 ) -> tuple[Tensor, Tensor]:
-    chosen = draw < 0.15
-    if special:
-        chosen = chosen & (tokens >= 4)
+    chosen = (draw < 0.15) & (tokens >= least)
     inputs = torch.where(chosen & (fate < 0.8), MASK, tokens)
     inputs = torch.where(chosen & (fate >= other_from), other, inputs)
     asked = torch.ones_like(chosen) if everywhere else chosen
@@ -41,7 +39,8 @@ def drawn(rng: np.random.Generator) -> Args:
     tokens = rng.integers(5, 60, (batch, n))
     tokens[:, 0], tokens[:, -5], tokens[:, -4:] = 1, 2, 0
     numbers = rng.random((2, batch, n)).astype(np.float32)
-    numbers[0, :, -3] = 0.01  # padding that would be chosen
+    tokens[1, 1] = 3  # the last of the special ids
+    numbers[0, :, -3] = numbers[0, 1, 1] = 0.01  # these would be chosen
     numbers[0, 0, 1:7] = 0.02
     numbers[1, 0, 1:7] = (0.1, 0.5, 0.82, 0.88, 0.92, 0.97)
     other = rng.integers(5, 60, (batch, n))
@@ -63,7 +62,12 @@ QUESTION = Question(
         Mistake(
             "padding_is_asked",
             "padding, begin and end are blanked, too: only ids from 4 on are words",
-            lambda t, d, f, o: blanked(t, d, f, o, special=False),
+            lambda t, d, f, o: blanked(t, d, f, o, least=0),
+        ),
+        Mistake(
+            "three_is_a_word",
+            "id 3 is chosen, too: ids 0 to 3 are special, all four",
+            lambda t, d, f, o: blanked(t, d, f, o, least=3),
         ),
         Mistake(
             "every_token_is_asked",
@@ -120,6 +124,7 @@ def asked_for_blanks(tokens, draw, fate, other):
 RIGHT = [by_loop]
 WRONG = [
     ("padding_is_asked", lambda t, d, f, o: by_loop(t, d, f, o, least=0)),
+    ("three_is_a_word", lambda t, d, f, o: by_loop(t, d, f, o, least=3)),
     ("every_token_is_asked", copied),
     ("targets_from_inputs", asked_for_blanks),
     ("none_stays", never_kept),

@@ -60,6 +60,34 @@ QUESTION = Question(
             lambda x, w, b, d, u, a: layer(x, w, b, d, u, 1.0),
         ),
         Mistake(
+            "width_for_rank",
+            "alpha is divided by the width of the layer: $r$ is the rank, the size "
+            "that D and U have in common",
+            lambda x, w, b, d, u, a: layer(x, w, b, d, u, a / len(u)),
+        ),
+        Mistake(
+            "width_in_for_rank",
+            "alpha is divided by the width of the input: $r$ is the rank, the size "
+            "that D and U have in common",
+            lambda x, w, b, d, u, a: layer(x, w, b, d, u, a / d.shape[1]),
+        ),
+        Mistake(
+            "root_of_the_rank",
+            "alpha is divided by the root of the rank: here it is alpha / r",
+            lambda x, w, b, d, u, a: layer(x, w, b, d, u, a / len(d) ** 0.5),
+        ),
+        Mistake(
+            "layer_scaled_too",
+            "the layer's own product is scaled as well: only the adapter has the "
+            "factor",
+            lambda x, w, b, d, u, a: layer(x, w, b, d, u, a / len(d), base=a / len(d)),
+        ),
+        Mistake(
+            "bias_scaled_too",
+            "the bias is scaled as well: only the adapter has the factor",
+            lambda x, w, b, d, u, a: layer(x, w, a / len(d) * b, d, u, a / len(d)),
+        ),
+        Mistake(
             "adapter_alone",
             "the layer's own product is missing: the adapter is added to it",
             lambda x, w, b, d, u, a: layer(x, w, b, d, u, a / len(d), base=0.0),
@@ -87,6 +115,11 @@ def by_change(factor, bias=True, base=True):
 
 RIGHT = [by_change(lambda a, r: a / r)]
 WRONG = [
+    (
+        "width_for_rank",
+        lambda x, w, b, d, u, a: by_change(lambda a, r: a / len(u))(x, w, b, d, u, a),
+    ),
+    ("root_of_the_rank", by_change(lambda a, r: a * r**-0.5)),
     ("not_divided_by_rank", by_change(lambda a, r: a)),
     ("no_scale", by_change(lambda a, r: 1.0)),
     ("adapter_alone", by_change(lambda a, r: a / r, base=False)),

@@ -18,6 +18,12 @@ def merge(weight: Tensor, ups: Tensor, downs: Tensor, scales: Tensor) -> Tensor:
     return weight + changes(ups, downs, scales).sum(dim=0)
 
 
+def each(args: Args) -> np.ndarray:
+    """What each adapter changes."""
+    _, ups, downs, scales = args
+    return scales[:, None, None] * (ups @ downs)
+
+
 def draw(rng: np.random.Generator) -> Args:
     n, d = sizes(rng, 2, least=3)
     rank = 2
@@ -54,6 +60,36 @@ QUESTION = Question(
             lambda w, u, d, s: w + (u @ d).sum(dim=0),
         ),
         Mistake(
+            "one_adapter",
+            "only one of the adapters is merged: add up all of them",
+            lambda w, u, d, s: w + changes(u, d, s)[0],
+            lambda args, value: any(
+                np.allclose(value - args[0], x, 1e-3, 1e-3) for x in each(args)
+            ),
+        ),
+        Mistake(
+            "divided_by_rank",
+            "the factors are divided by the rank: each number in `scales` is alpha / r "
+            "already",
+            lambda w, u, d, s: w + changes(u, d, s).sum(dim=0) / u.shape[-1],
+        ),
+        Mistake(
+            "scales_twice",
+            "the factors are there twice, at U and at D: each adapter has its own once",
+            lambda w, u, d, s: w + changes(u, d, s * s).sum(dim=0),
+        ),
+        Mistake(
+            "scales_summed",
+            "the factors are added up before they multiply: each adapter has its own",
+            lambda w, u, d, s: w + s.sum() * (u @ d).sum(dim=0),
+        ),
+        Mistake(
+            "weight_for_each",
+            "the old weight is added once for each adapter: there is one layer, and it "
+            "counts once",
+            lambda w, u, d, s: (w + changes(u, d, s)).sum(dim=0),
+        ),
+        Mistake(
             "summed_before",
             "the parts are summed before the product: sum the products U D, one for "
             "each adapter, else every U meets every D",
@@ -88,6 +124,9 @@ def einsum(weight, ups, downs, scales):
 
 RIGHT = [by_columns, einsum]
 WRONG = [
+    ("one_adapter", lambda w, u, d, s: einsum(w, u[-1:], d[-1:], s[-1:])),
+    ("scales_twice", lambda w, u, d, s: einsum(w, u, d, s**2)),
+    ("scales_summed", lambda w, u, d, s: einsum(w, u, d, s.sum().expand_as(s))),
     ("transposed", lambda w, u, d, s: w + torch.einsum("n,nor,nri->io", s, u, d)),
     ("mean_of_the_adapters", lambda w, u, d, s: w + (einsum(w, u, d, s) - w) / len(s)),
     ("no_scales", lambda w, u, d, s: einsum(w, u, d, s / s)),

@@ -75,6 +75,15 @@ QUESTION = Question(
             lambda p, q: ((p / q).clamp(max=1), (p - q).clamp(min=0)),
         ),
         Mistake(
+            "divided_by_acceptance",
+            "the rest is divided by the probability of an acceptance: it is divided by "
+            "its own sum, which is that of a rejection",
+            lambda p, q: (
+                (p / q).clamp(max=1),
+                (p - q).clamp(min=0) / torch.minimum(p, q).sum(),
+            ),
+        ),
+        Mistake(
             "upside_down",
             "p and q have changed places: q is what was drawn from, p what is wanted",
             lambda p, q: ((q / p).clamp(max=1), rest_of(q, p)),

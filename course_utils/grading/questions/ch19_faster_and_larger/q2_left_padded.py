@@ -56,15 +56,20 @@ def blocked(lengths: Tensor, n: int) -> tuple[Tensor, Tensor]:
     return positions, ~mask
 
 
-def draw(rng: np.random.Generator) -> Args:
+def padding_ignored(lengths: Tensor, n: int) -> tuple[Tensor, Tensor]:
+    _, _, _, causal = parts_of(lengths, n)
+    return left_padded(lengths, n)[0], causal.expand(len(lengths), n, n)
+
+
+def draw(rng: np.random.Generator, spare: int = 0) -> Args:
     batch, n = sizes(rng, 2, least=4)
     lengths = rng.integers(1, n, size=batch)
-    lengths[0] = n  # one row without padding
-    return lengths.astype(np.int64), n
+    lengths[0] = n  # one row without padding, unless there are spare columns
+    return lengths.astype(np.int64), n + spare
 
 
 def cases(rng: np.random.Generator) -> list[Args]:
-    return [draw(rng) for _ in range(3)]
+    return [draw(rng, spare) for spare in (0, 0, 2)]
 
 
 QUESTION = Question(
@@ -93,6 +98,18 @@ QUESTION = Question(
             "real tokens may see the padding before them: a key in the padding is "
             "visible to nobody",
             padding_seen,
+        ),
+        Mistake(
+            "padding_ignored",
+            "the mask is causal and nothing else: a key in the padding is visible to "
+            "nobody, and a query there sees nothing",
+            padding_ignored,
+        ),
+        Mistake(
+            "longest_row",
+            "there are as many columns as the longest row has tokens: there are `n`, "
+            "and even the longest may have padding before it",
+            lambda lengths, n: left_padded(lengths, int(lengths.max())),
         ),
         Mistake(
             "future_seen",
@@ -165,4 +182,9 @@ WRONG = [
         by_loop(lambda t, before, length: max(t - before + 1, 0), may),
     ),
     ("blocked", by_loop(at, lambda *where: not may(*where))),
+    (
+        "padding_ignored",
+        by_loop(at, lambda i, j, before, length: j <= i),
+    ),
+    ("longest_row", lambda lengths, n: by_loop(at, may)(lengths, max(lengths))),
 ]

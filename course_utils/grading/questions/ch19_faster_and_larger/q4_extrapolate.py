@@ -68,6 +68,30 @@ def still_a_logarithm(n: Tensor, loss: Tensor, floor: float, larger: float) -> t
     return alpha, (reached - floor).log()
 
 
+def from_the_last_point(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    alpha, _ = extrapolate(n, loss, floor, larger)
+    return alpha, floor + (loss[-1] - floor) * (larger / n[-1]) ** -alpha
+
+
+def mean_of_slopes(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    alpha = -((loss - floor).log().diff() / n.log().diff()).mean()
+    return alpha, extrapolate(n, loss, floor, larger)[1]
+
+
+def the_start(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    _, start = line(n.log(), (loss - floor).log())
+    return start, extrapolate(n, loss, floor, larger)[1]
+
+
+def factor_added(n: Tensor, loss: Tensor, floor: float, larger: float) -> tuple:
+    slope, start = line(n.log(), (loss - floor).log())
+    return -slope, floor + start.exp() + torch.tensor(larger) ** slope
+
+
+def tensors(args: Args) -> tuple:
+    return torch.as_tensor(args[0]), torch.as_tensor(args[1]), *args[2:]
+
+
 def draw(rng: np.random.Generator) -> Args:
     n = 2.0 ** np.sort(rng.choice(np.arange(3, 12), size=5, replace=False))
     alpha, floor = rng.uniform(0.2, 0.6), rng.uniform(0.5, 1.5)
@@ -148,6 +172,39 @@ QUESTION = Question(
             negative,
         ),
         Mistake(
+            "from_the_last_point",
+            "the prediction starts from the last point: the noise in it stays; the "
+            "line starts where the fit puts it",
+            from_the_last_point,
+        ),
+        Mistake(
+            "mean_of_slopes",
+            "this is the mean of the slopes from point to point: it has more noise "
+            "than one line by least squares through all of them",
+            mean_of_slopes,
+        ),
+        Mistake(
+            "the_start",
+            "this is the start of the line, its value at log n = 0: the exponent is in "
+            "the slope",
+            the_start,
+            lambda args, value: any(
+                np.isclose(
+                    sign * float(value[0]),
+                    the_start(*tensors(args))[0],
+                    1e-3,
+                    equal_nan=True,
+                )
+                for sign in (1, -1)
+            ),
+        ),
+        Mistake(
+            "factor_added",
+            "the two parts of the line are added after the exponential: a sum of "
+            "logarithms is a product, u times N to the power of -alpha",
+            factor_added,
+        ),
+        Mistake(
             "two_ends",
             "the line goes through the first and the last point alone: fit all of "
             "them by least squares",
@@ -177,8 +234,42 @@ def whole(value, floor):
     return floor + np.exp(value)
 
 
+def logs(args):
+    n, loss = (np.asarray(x, np.float64) for x in args[:2])
+    return np.log(n), np.log(loss - args[2])
+
+
+def fit_of(args):
+    return by_polyfit(np.log, above, whole)(*args)
+
+
+def starting(sign):
+    def answer(*args):
+        x, y = logs(args)
+        _, start = np.polyfit(x, y, 1)
+        return sign * start, fit_of(args)[1]
+
+    return answer
+
+
 RIGHT = [by_polyfit(np.log, above, whole)]
 WRONG = [
+    ("the_start", starting(1)),
+    ("the_start", starting(-1)),
+    (
+        "mean_of_slopes",
+        lambda *a: (
+            float(-(np.diff(logs(a)[1]) / np.diff(logs(a)[0])).mean()),
+            fit_of(a)[1],
+        ),
+    ),
+    (
+        "from_the_last_point",
+        lambda *a: (
+            fit_of(a)[0],
+            a[2] + (float(a[1][-1]) - a[2]) * (a[3] / float(a[0][-1])) ** -fit_of(a)[0],
+        ),
+    ),
     (
         "two_logarithms",
         by_polyfit(np.log10, lambda y, floor: np.log10(y - floor), whole),

@@ -73,6 +73,34 @@ QUESTION = Question(
             draft_forgotten,
         ),
         Mistake(
+            "the_smaller_of_both",
+            "by acceptance a token comes out with q times accept, also where q is "
+            "larger than p: `accept` is small there already",
+            lambda p, q, accept: shares_of(p - torch.minimum(p, q) * accept),
+        ),
+        Mistake(
+            "as_a_ratio",
+            "p / q - accept is what is missing for *each time a token is drafted*: it "
+            "is drafted with q, so multiply by that",
+            lambda p, q, accept: shares_of(p / q - accept),
+            lambda args, value: (
+                min(x.min() for x in args) <= 0  # a probe
+                or np.allclose(value, shares_of(args[0] / args[1] - args[2]), 1e-3)
+            ),
+        ),
+        Mistake(
+            "accept_averaged",
+            "the probability of a rejection is taken from the plain mean of `accept`: "
+            "tokens are drafted with q, so the mean is weighted with that",
+            lambda p, q, accept: (p - q * accept) / (1 - accept.mean()),
+        ),
+        Mistake(
+            "share_of_p",
+            "by acceptance a token comes out with q times accept: it is the draft that "
+            "draws it, not the model",
+            lambda p, q, accept: shares_of(p - p * accept),
+        ),
+        Mistake(
             "rejected",
             "this is what was rejected: those tokens came too often already; draw what "
             "is missing from p",
@@ -108,6 +136,9 @@ def looped(missing, share=True):
 
 RIGHT = [looped(lambda p, q, a: p - q * a)]
 WRONG = [
+    ("the_smaller_of_both", looped(lambda p, q, a: p - min(p, q) * a)),
+    ("as_a_ratio", looped(lambda p, q, a: p / q - a)),
+    ("share_of_p", looped(lambda p, q, a: p * (1 - a))),
     ("usual", looped(lambda p, q, a: max(p - q, 0))),
     ("draft_forgotten", looped(lambda p, q, a: max(p - a, 0))),
     ("rejected", looped(lambda p, q, a: q - q * a)),
