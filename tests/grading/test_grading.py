@@ -190,6 +190,9 @@ def test_no_link_is_followed(tmp_path):
     (folder / "ann").mkdir(parents=True)
     (folder / "ann" / f"{NAME}.ipynb").symlink_to(outside / f"{NAME}.ipynb")
     (folder / "bob").symlink_to(outside)
+    with pytest.raises(ValueError, match="bob is a link to a folder"):
+        find_submissions(folder)
+    (folder / "bob").unlink()
     (found,) = find_submissions(folder)
     assert found.student == "ann"
     assert read_notebook(found.path).flags == ("not read: a link, not a file",)
