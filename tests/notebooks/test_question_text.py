@@ -13,6 +13,7 @@ from tools.notebooks.io import dumps, read
 from tools.notebooks.questions import (
     heading,
     question_findings,
+    questions_of,
     stamp_questions,
     with_count,
 )
@@ -82,6 +83,14 @@ def test_a_count_is_written_as_it_stood():
     )
     assert with_count("has 12\nquestions", 14) == "has 14\nquestions"
     assert with_count("several questions", 8) == "several questions"
+
+
+def test_the_time_is_that_of_all_questions(solution):
+    total = 5 * round(sum(q.minutes for q in questions_of(solution)) / 5)
+    right = stamped_text(solution)
+    assert right.count(f"{total} minutes. ") == 2
+    spoil(solution, f"about {total} minutes. No GPU", "about 20 minutes. No GPU")
+    assert stamped_text(solution) == right
 
 
 def test_a_question_without_heading_or_check_is_named(solution):

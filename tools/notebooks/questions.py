@@ -1,8 +1,9 @@
-"""Write into the notebooks what the questions' files decide: headings and counts.
+"""Write into the notebooks what the questions' files decide: headings, counts, time.
 
-Title and points of a question stand in its file, `course_utils/grading/questions`, and
-so does, by the number of files, how many there are. `stamp` carries both into the
-solutions, from which the exercises are made, and the number into the chapters.
+Title, points and minutes of a question stand in its file, in
+`course_utils/grading/questions`, and by the number of files how many there are. `stamp`
+carries all of it into the solutions, from which the exercises are made, and the number
+into the chapters.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ NUMBERS = (
 COUNT = re.compile(rf"\b({'|'.join(NUMBERS)}|\d+)(?=\s+questions\b)", re.IGNORECASE)
 CHAPTER = re.compile(r"(?<=questions on the chapter \*)[^*]+(?=\*)")
 HEADING = re.compile(r"^## (\d\d\.\d+)\b.*$", re.MULTILINE)
+TIME = re.compile(r"\b\d+(?=\s+minutes\b)")  # of all questions: twice in an opening
 CHECK = re.compile(r"^check\(\"(.+?)\", (\w+)\)", re.MULTILINE)
 
 
@@ -45,6 +47,11 @@ def with_count(text: str, count: int) -> str:
     return COUNT.sub(lambda m: word.title() if m[0].istitle() else word, text, 1)
 
 
+def with_time(text: str, questions: tuple[Question, ...]) -> str:
+    """A text whose number of minutes is that of all questions, to five minutes."""
+    return TIME.sub(str(5 * round(sum(q.minutes for q in questions) / 5)), text)
+
+
 def with_chapter(text: str, path: Path) -> str:
     """The opening of a solution, naming its chapter by the title it now has."""
     now = title(read(path.parents[1] / "book" / path.name))
@@ -64,6 +71,7 @@ def stamp_questions(nb: NotebookNode, path: Path) -> NotebookNode:
             source = HEADING.sub(lambda m: headings.get(m[1], m[0]), source)
             if source.startswith("# "):
                 source = with_chapter(with_count(source, len(questions)), path)
+                source = with_time(source, questions)
         elif cell.cell_type == "markdown" and link in source:
             before, after = source.split(link, 1)
             source = before + link + with_count(after, len(questions))
