@@ -63,7 +63,7 @@ lighthouse: book ## marks for speed and accessibility (needs npm and Chromium)
 lab: setup ## open the notebooks in JupyterLab
 	@mkdir -p $(VENV)/share/jupyter/lab/settings
 	@cp tools/lab_overrides.json $(VENV)/share/jupyter/lab/settings/overrides.json
-	@$(RUN) jupyter lab --LabApp.default_url='/lab/tree/book/start.md'
+	@$(RUN) jupyter lab --LabApp.default_url='/lab/tree/book/lab_start.md'
 
 bench: book ## measure the code against others' designs: twenty minutes (ARGS=--quick: two)
 	@$(RUN) benchmarks.run $(ARGS)

@@ -32,7 +32,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     nbformat.write(notebook(stored), folder / "stored.ipynb")
     nbformat.write(notebook(new_code_cell()), folder / "empty.ipynb")
     name = "06_queries_keys_values.ipynb"
-    for path in (f"book/{name}", f"exercises/{name}", "book/start.md"):
+    for path in (f"book/{name}", f"exercises/{name}", "book/lab_start.md"):
         (folder / path).parent.mkdir(exist_ok=True)
         shutil.copy(ROOT / path, folder / path)
     with served_lab(folder) as address:
