@@ -184,7 +184,7 @@ def test_the_unpacked_bundle_grades_a_submission(container):
 
 
 ATTACK = """
-import glob, os, socket, subprocess
+import glob, os, socket
 def attempt(what):
     try:
         what()
@@ -197,7 +197,7 @@ def fork():
 found = [path for path in glob.glob("/tmp/*/autograder/source/settings.json")]
 tried = {
     "socket": attempt(lambda: socket.create_connection(("127.0.0.1", 9), 1)),
-    "process": attempt(lambda: subprocess.run(["true"])),
+    "process": attempt(lambda: os.posix_spawn("/bin/true", ["true"], {})),
     "fork": attempt(fork),
     **{path: attempt(lambda: open(path)) for path in found},
     "results": attempt(lambda: [open(f"{path[:-20]}results/x", "w") for path in found]),

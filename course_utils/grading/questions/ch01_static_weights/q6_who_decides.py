@@ -116,11 +116,14 @@ QUESTION = Question(
 
 # ----------------------------------------------------------------------- specimens
 
-RIGHT = [lambda: dict(reversed(DECIDES.items()))]
+RIGHT = [
+    lambda: DECIDES | {"tf": "Document"},  # capitals make no other word
+    lambda: dict(reversed(DECIDES.items())),
+]
 WRONG = [
     ("weight_is_static", lambda: DECIDES | {"weight": "word"}),
     ("ratio_moves", lambda: DECIDES | {"ratio": "question"}),
     ("vector_answers", lambda: DECIDES | {"document_vector": "question"}),
     ("not_all_or_other_words", lambda: {"idf": "word"}),
-    ("not_all_or_other_words", lambda: DECIDES | {"tf": "Document"}),
+    ("not_all_or_other_words", lambda: DECIDES | {"tf": "page"}),
 ]

@@ -109,7 +109,10 @@ QUESTION = Question(
 
 # ----------------------------------------------------------------------- specimens
 
-RIGHT = [lambda: dict(reversed(CHOSEN.items()))]
+RIGHT = [
+    lambda: CHOSEN | {"shouting": "Additive"},  # capitals make no other word
+    lambda: dict(reversed(CHOSEN.items())),
+]
 WRONG = [
     ("dot_across_spaces", lambda: CHOSEN | {"two_languages": "location"}),
     ("more_than_needed", lambda: CHOSEN | {"noisy_copy": "additive"}),
@@ -120,6 +123,6 @@ WRONG = [
     ("rotation_not_learned", lambda: CHOSEN | {"longer_memory": "dot"}),
     ("costly", lambda: CHOSEN | {"two_languages": "additive"}),
     ("not_all_or_other_words", lambda: {"noisy_copy": "dot"}),
-    ("not_all_or_other_words", lambda: CHOSEN | {"shouting": "Additive"}),
+    ("not_all_or_other_words", lambda: CHOSEN | {"shouting": "add"}),
 ]
 NOT_IN_HINTS = set(CHOSEN.values())

@@ -116,7 +116,10 @@ QUESTION = Question(
 
 # ----------------------------------------------------------------------- specimens
 
-RIGHT = [lambda: dict(reversed(SORTED.items()))]
+RIGHT = [
+    lambda: SORTED | {"centre": "Equivariant"},  # capitals make no other word
+    lambda: dict(reversed(SORTED.items())),
+]
 WRONG = [
     ("scores_follow", lambda: SORTED | {"scores": "equivariant"}),
     ("ranked_has_rows", lambda: SORTED | {"ranked": "neither"}),
@@ -125,5 +128,5 @@ WRONG = [
         lambda: SORTED | {"first_token": "invariant", "products": "neither"},
     ),
     ("not_all_or_other_words", lambda: {"centre": "equivariant"}),
-    ("not_all_or_other_words", lambda: SORTED | {"centre": "Equivariant"}),
+    ("not_all_or_other_words", lambda: SORTED | {"centre": "equivalent"}),
 ]

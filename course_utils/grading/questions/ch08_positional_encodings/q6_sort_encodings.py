@@ -66,7 +66,7 @@ QUESTION = Question(
     mistakes=(
         Mistake(
             "not_all_or_other_words",
-            "each of the nine names needs one of the three texts, letter by letter",
+            "each of the nine names needs one of the three texts, word by word",
             lambda: dict.fromkeys(HIDDEN, "order"),
             lambda args, value: any(value.get(name) not in KINDS for name in HIDDEN),
         ),
@@ -77,7 +77,10 @@ QUESTION = Question(
 
 # ----------------------------------------------------------------------- specimens
 
-RIGHT = [lambda: dict(reversed(HIDDEN.items()))]
+RIGHT = [
+    lambda: HIDDEN | {"rope": "Nothing"},  # capitals make no other word
+    lambda: dict(reversed(HIDDEN.items())),
+]
 WRONG = [
     ("symmetric_alibi", lambda: HIDDEN | {"symmetric_alibi": "nothing"}),
     ("bias_at_the_start", lambda: HIDDEN | {"bias_at_the_start": "nothing"}),
@@ -86,5 +89,5 @@ WRONG = [
         lambda: HIDDEN | {"even_bias": "nothing", "causal": "every reordering"},
     ),
     ("not_all_or_other_words", lambda: {"none": "every reordering"}),
-    ("not_all_or_other_words", lambda: HIDDEN | {"rope": "Nothing"}),
+    ("not_all_or_other_words", lambda: HIDDEN | {"rope": "none"}),
 ]

@@ -112,9 +112,12 @@ QUESTION = Question(
 
 # ----------------------------------------------------------------------- specimens
 
-RIGHT = [lambda: dict(reversed(NOTICED.items()))]
+RIGHT = [
+    lambda: NOTICED | {"layer_norm": "Itself"},  # capitals make no other word
+    lambda: dict(reversed(NOTICED.items())),
+]
 WRONG = [
-    ("not_all_or_other_words", lambda: NOTICED | {"layer_norm": "Itself"}),
+    ("not_all_or_other_words", lambda: NOTICED | {"layer_norm": "own"}),
     (
         "feed_forward_mixes",
         lambda: NOTICED | {"feed_forward": ALL, "residual_feed_forward": ALL},
