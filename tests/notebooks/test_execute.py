@@ -66,7 +66,7 @@ def test_an_interrupted_build_goes_on_where_it_was(
     running = subprocess.Popen(
         command(project, "execute"), cwd=ROOT, preexec_fn=interruptible
     )
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not (begun.exists() and done.exists()) and time.monotonic() < deadline:
         time.sleep(0.05)
     below = psutil.Process(running.pid).children(recursive=True)
