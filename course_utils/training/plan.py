@@ -21,7 +21,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from course_utils.data.batches import to_device
 from course_utils.runtime import device as best_device
 from course_utils.training.history import History
-from course_utils.training.memory import on_meta, training_bytes
+from course_utils.training.memory import is_out_of_memory, on_meta, training_bytes
 from course_utils.training.precision import DTYPES, chosen_precision, mixed_precision
 
 MANY_READINGS = 4.0  # of the same data, from which on the plan warns
@@ -170,7 +170,7 @@ def plan(
     """Count what `steps` on batches like `examples` cost, and time this device.
 
     `model` may be on the device `meta`, so that one too large for this machine can be
-    planned here. Used in chapters 12 and 13.
+    planned here. Used in chapters 12, 13 and 18.
     """
     if steps < 1 or readings < 0:
         raise ValueError(
@@ -210,6 +210,7 @@ class CompileTrial:
     eager: float  # seconds of a step, the mean over the shapes
     compiled: float
     steps: int
+    obstacle: str = ""  # why it could not be tried
 
     @property
     def pays(self) -> bool:
@@ -217,6 +218,8 @@ class CompileTrial:
         return self.steps * (self.eager - self.compiled) > self.compilation
 
     def __str__(self) -> str:
+        if self.obstacle:
+            return f"not compiled: {self.obstacle}"
         if not self.compilation:
             return f"not compiled: {roughly(self.eager * self.steps)} are too short"
         saved = self.steps * (self.eager - self.compiled)
@@ -237,8 +240,9 @@ def try_compiling(
 
     `batches` holds one batch of every shape the run will meet: each is compiled for
     itself, so there should be few (`translation_batches(…, multiple=16)`). A run of
-    less than three minutes is not compiled at all. Leaves the weights as they were.
-    Used in chapters 12 and 13.
+    less than three minutes is not compiled at all; nor is one whose batches memory has
+    no room for, or a model that `torch.compile` refuses. Leaves the weights as they
+    were. Used in chapters 12, 13 and 18.
     """
     if not batches or steps < 1:
         raise ValueError(
@@ -264,7 +268,8 @@ def try_compiling(
     def mean_step(forward: Callable[..., Any]) -> float:
         return sum(min(step(forward, b) for _ in range(2)) for b in moved) / len(moved)
 
-    training = model.training
+    training, eager = model.training, 0.0
+    forward: Callable[..., Any] | None = None
     gpus = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=gpus):
         model.train()
@@ -277,7 +282,17 @@ def try_compiling(
             forward = compiler(model)
             first = sum(step(forward, batch) for batch in moved)
             compiled = mean_step(forward)
+        except Exception as error:  # the training itself can do without
+            if is_out_of_memory(error):
+                obstacle = "memory has no room for a whole batch"
+            elif forward is None:
+                raise
+            else:
+                why = " ".join(str(error).split())[:100]
+                obstacle = f"torch.compile failed ({type(error).__name__}: {why})"
+            return CompileTrial(0.0, eager, eager, steps, obstacle)
         finally:
+            model.zero_grad()
             model.train(training)
     cost = max(first - compiled * len(moved), 1e-9)
     return CompileTrial(cost, eager, compiled, steps)

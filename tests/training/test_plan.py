@@ -228,6 +228,45 @@ def test_a_slower_compiled_model_is_not_used() -> None:
 
 
 @pytest.mark.usefixtures("simulated")
+@pytest.mark.parametrize("at", ["eager", "compiled"])
+def test_where_memory_runs_out_the_training_goes_on_uncompiled(at: str) -> None:
+    def short(model: Any, *rest: Any) -> Tensor:
+        if at == "eager" or not isinstance(model, nn.Module):
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return next_token_loss(model, *rest)
+
+    model = gpt().eval()
+    compiler = slow_compiler(1, 0.5, set())
+    trial = try_compiling(model, TWO_SHAPES, short, 1000, compiler)
+    assert not trial.pays
+    assert str(trial) == "not compiled: memory has no room for a whole batch"
+    assert not model.training
+    assert all(p.grad is None for p in model.parameters())
+
+
+@pytest.mark.usefixtures("simulated")
+def test_a_compiler_that_fails_is_named_and_not_used() -> None:
+    def broken(model: nn.Module) -> Any:
+        def forward(read: Tensor) -> Any:
+            raise RuntimeError("Cannot find a working triton installation.")
+
+        return forward
+
+    trial = try_compiling(gpt(), TWO_SHAPES, next_token_loss, 1000, broken)
+    assert not trial.pays
+    assert "torch.compile failed (RuntimeError: Cannot find a working" in str(trial)
+
+
+@pytest.mark.usefixtures("simulated")
+def test_an_error_of_the_model_itself_is_no_trouble_of_the_compiler() -> None:
+    def wrong(model: Any, *rest: Any) -> Tensor:
+        raise RuntimeError("shapes do not fit")
+
+    with pytest.raises(RuntimeError, match="shapes do not fit"):
+        try_compiling(gpt(), TWO_SHAPES, wrong, 1000)
+
+
+@pytest.mark.usefixtures("simulated")
 def test_the_trial_leaves_weights_mode_gradients_and_random_numbers() -> None:
     model = gpt().eval()
     before = {name: value.clone() for name, value in model.state_dict().items()}
