@@ -87,6 +87,7 @@ def train(
     `eval` mode. Used in chapter 01.
     """
     device = torch.device(device) if device is not None else best_device()
+    require_device(device)
     warmup = steps // 10 if warmup is None else warmup
     precision = chosen_precision(precision, device)
     settings: dict[str, Any] = {"steps": steps, "lr": lr, "warmup": warmup}
@@ -330,6 +331,19 @@ def require_loss(value: Any) -> None:
         raise ValueError(
             "loss returned a number that depends on no trainable parameter; compute it "
             "from the model's output, without `.item()`, `.detach()` or `no_grad`."
+        )
+
+
+def require_device(device: torch.device) -> None:
+    """Refuse a GPU that is not there."""
+    absent = {
+        "cuda": not torch.cuda.is_available(),
+        "mps": not torch.backends.mps.is_available(),
+    }
+    if absent.get(device.type, False):
+        raise ValueError(
+            f"device is {device.type!r}, and PyTorch finds no such GPU here; leave "
+            "`device=` out to train on the best there is."
         )
 
 

@@ -11,6 +11,7 @@ it computes slowly. Here all matrices of one shape go through together, in float
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -65,7 +66,15 @@ class Muon(torch.optim.Optimizer):
         weight_decay: float = 0.0,
         parts: int = 1,
     ):
-        defaults = {"lr": lr, "momentum": momentum}
+        limits = {"lr": math.inf, "momentum": 1.0, "weight_decay": math.inf}
+        given = {"lr": lr, "momentum": momentum, "weight_decay": weight_decay}
+        for name, value in given.items():
+            if not isinstance(value, int | float) or not 0 <= value < limits[name]:
+                below = " and below 1" * (name == "momentum")
+                raise ValueError(
+                    f"{name} is {value!r}, expected a number from 0 on{below}."
+                )
+        defaults: dict[str, Any] = {"lr": lr, "momentum": momentum}
         defaults |= {"weight_decay": weight_decay, "parts": parts}
         super().__init__(matrices, defaults)
         for group in self.param_groups:

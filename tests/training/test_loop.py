@@ -789,6 +789,16 @@ def test_compile_is_left_out_where_it_does_not_pay(
     assert len(run(make_model(), compile=True, steps=2)) == 2
 
 
+@pytest.mark.parametrize("kind", ["cuda", "mps"])
+def test_a_gpu_that_is_not_there_is_refused_in_a_sentence(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: False)
+    with pytest.raises(ValueError, match=f"device is '{kind}', and PyTorch finds no"):
+        run(make_model(), device=kind)
+
+
 def test_a_copy_to_a_gpu_is_pinned_and_does_not_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -114,6 +114,18 @@ def test_the_matrices_of_blocks_are_found():
     assert sorted(tuple(p.shape) for p in single) == [(8, 8), (8, 12), (12, 8)]
 
 
+@pytest.mark.parametrize("name", ["lr", "momentum", "weight_decay"])
+@pytest.mark.parametrize("odd", [-0.1, float("nan"), float("inf"), "0.1", None])
+def test_odd_numbers_are_refused_by_name(name, odd):
+    with pytest.raises(ValueError, match=f"{name} is .*expected a number from 0 on"):
+        Muon([nn.Parameter(torch.zeros(2, 3))], **{name: odd})
+
+
+def test_a_momentum_of_one_forgets_nothing_and_is_refused():
+    with pytest.raises(ValueError, match="and below 1"):
+        Muon([nn.Parameter(torch.zeros(2, 3))], momentum=1.0)
+
+
 @pytest.mark.parametrize(("shape", "parts"), [((4,), 1), ((4, 4), 3), ((2, 2, 2), 1)])
 def test_what_is_no_matrix_is_refused(shape, parts):
     with pytest.raises(ValueError, match="leave embeddings"):
