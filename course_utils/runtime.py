@@ -105,7 +105,7 @@ def checkpoint_folder(keep_on_drive: bool = False) -> Path:
     With a GPU it is `checkpoints` beside the notebook. Colab deletes that at the end of
     the session; with `keep_on_drive=True` Colab asks for your Google Drive instead. On
     a CPU, where a few steps only show that the code runs, it is a temporary folder.
-    Used in chapters 12 and 13.
+    Used in chapters 12, 13 and 18.
     """
     if not torch.cuda.is_available():
         print("No GPU: the checkpoints of these few steps go to a temporary folder.")

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from course_utils.data import batches, bpe, corpus, sequences
+from course_utils.data import batches, bpe, corpus, sequences, texts
 from course_utils.evaluation import (
     circuits,
     costs,
@@ -49,16 +49,13 @@ from course_utils.tasks import (
     synthetic,
     translation,
 )
-from course_utils.training import loop, muon
+from course_utils.training import loop, muon, stopping
 
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
 NOT_VARIED = {
     "EarlyStopping": "its own tests try its arguments",
-    "held_out_loss": "its own tests try its arguments",
-    "load_text": "its own tests try its arguments",
     "plan": "its own tests try its arguments",
-    "split_documents": "its own tests try its arguments",
     "torchrun_command": "its own tests try its arguments",
     "try_compiling": "its own tests try its arguments",
     "topics": "takes nothing",
@@ -96,8 +93,8 @@ NOT_VARIED = {
     "encode": "takes sentences and the vocabulary of a task",
     "tensors": "takes examples and the vocabulary of a task",
     "labelled_task": "its arguments are tested in test_labels",
-    "add_lora": "changes the layers of a model in place, tested in test_lora",
-    "merge_lora": "changes the layers of a model in place, tested in test_lora",
+    "add_lora": "changes the layers of a model in place, tested in test_bert",
+    "merge_lora": "changes the layers of a model in place, tested in test_bert",
     "trainable": "counts whatever model it is given",
     "edit_heads": "is a context manager, tested in test_circuits",
     "hide_from": "is a context manager, tested in test_circuits",
@@ -551,6 +548,11 @@ def data() -> dict[str, Call]:
             corpus.split_blocks,
             {"text": TEXT, "validation": 0.2, "test": 0.1, "n_blocks": 6, "seed": 0},
         ),
+        "load_text": (texts.load_text, {"name": "help", "n_characters": 2000}),
+        "split_documents": (
+            texts.split_documents,
+            {"documents": [*"abcdef"], "validation": 0.2, "test": 0.2, "seed": 0},
+        ),
         "leaked_share": (corpus.leaked_share, {"train": TEXT, "validation": TEXT}),
         "docstrings": (corpus.docstrings, {"modules": ["bisect"]}),
         "module_docstrings": (
@@ -676,6 +678,10 @@ def measured() -> dict[str, Call]:
         "layer_cost": (costs.layer_cost, cost),
         "lr_at": (loop.lr_at, steps),
         "train": (loop.train, training),
+        "held_out_loss": (
+            stopping.held_out_loss,
+            {"loss": training["loss"], "batches": [(numbers(4, 3),)]},
+        ),
         "fit_power_law": (
             scaling.fit_power_law,
             {"n": [10.0, 20.0, 40.0], "loss": [3.0, 2.5, 2.2], "floor": True},

@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 from course_utils.data.corpora import CorpusUnavailable, cache_folder, within
 from course_utils.data.corpus import Split, topics
+from course_utils.doors import check_arguments
 
 STORIES = (
     "https://huggingface.co/datasets/roneneldan/TinyStories/resolve/"
@@ -79,6 +80,11 @@ def split_documents(
         raise ValueError(
             f"split_documents got validation={validation} and test={test}, expected "
             "shares above 0 whose sum is below 1."
+        )
+    if isinstance(documents, str) or not all(isinstance(d, str) for d in documents):
+        raise ValueError(
+            "split_documents got documents that are no list of texts; expected what "
+            "`load_text(…).documents` holds."
         )
     order = list(dict.fromkeys(documents))
     if len(order) < 3:
@@ -208,3 +214,6 @@ def read_kept(path: Path) -> bytes | None:
         return content
     print(f"The copy in {path} is damaged; fetching the stories again.")
     return None
+
+
+check_arguments(__name__)

@@ -55,6 +55,8 @@ def add_lora(blocks: nn.Module, rank: int = 4, alpha: float = 8.0) -> None:
 
     Used in chapter 18.
     """
+    if rank < 1:
+        raise ValueError(f"rank is {rank}, expected 1 or more; 4 is usual.")
     replace_layers(blocks, nn.Linear, lambda layer: LoRALinear(layer, rank, alpha))
 
 

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from course_utils.data.batches import to_device
+from course_utils.doors import check_arguments
 from course_utils.runtime import device as best_device
 from course_utils.training.history import History
 from course_utils.training.memory import is_out_of_memory, on_meta, training_bytes
@@ -296,3 +297,6 @@ def try_compiling(
             model.train(training)
     cost = max(first - compiled * len(moved), 1e-9)
     return CompileTrial(cost, eager, compiled, steps)
+
+
+check_arguments(__name__)

@@ -10,13 +10,14 @@ import torch
 from torch import Tensor, nn
 
 from course_utils.data.batches import to_device
+from course_utils.doors import check_arguments
 
 
 class EarlyStopping:
     """Remember the weights with the lowest `name` among what `evaluate` returned.
 
     After `patience` evaluations in a row without a lower one, `done` is true and
-    `train` ends. Its state is part of the checkpoint. Used in chapters 12 and 13.
+    `train` ends. Its state is part of the checkpoint. Used in chapters 12, 13 and 18.
     """
 
     def __init__(self, name: str = "validation", patience: int = 3):
@@ -82,7 +83,7 @@ def held_out_loss(
 ) -> Callable[[nn.Module], dict[str, float]]:
     """Make `train`'s `evaluate`: the mean loss over batches that are never trained on.
 
-    Used in chapters 12 and 13.
+    Used in chapters 12, 13 and 18.
     """
     if not batches:
         raise ValueError("held_out_loss got no batch, expected at least one.")
@@ -94,3 +95,6 @@ def held_out_loss(
         return {name: torch.stack(values).float().mean().item()}
 
     return evaluate
+
+
+check_arguments(__name__)

@@ -156,6 +156,8 @@ def test_another_seed_holds_out_others() -> None:
         (lambda: load_text("help", 5), "n_characters is 5"),
         (lambda: split_documents(["a", "b", "c"], 0.6, 0.6), "sum is below 1"),
         (lambda: split_documents(["a", "a", "b"]), "2 different documents"),
+        (lambda: split_documents("a whole text"), "no list of texts"),
+        (lambda: split_documents([1, 2, 3]), "no list of texts"),
     ],
 )
 def test_bad_input_is_answered_in_a_sentence(make: Any, message: str) -> None:

@@ -131,6 +131,12 @@ def test_only_the_adapters_learn(model):
     assert trainable(model) == sum(2 * (m.in_features + m.out_features) for m in layers)
 
 
+@pytest.mark.parametrize("rank", [0, -1, 1.5, float("nan"), "4"])
+def test_an_adapter_needs_a_rank(model, rank):
+    with pytest.raises(ValueError, match=r"rank is .*expected"):
+        add_lora(model.blocks, rank=rank)
+
+
 def test_a_layer_without_bias_is_merged_without_one():
     layer = LoRALinear(nn.Linear(5, 3, bias=False), rank=2, alpha=6.0)
     with torch.no_grad():

@@ -296,6 +296,14 @@ def test_the_sentence_says_cost_and_saving() -> None:
             "steps=0",
         ),
         (lambda: try_compiling(gpt(), [], next_token_loss, 5), "0 batches"),
+        (
+            lambda: try_compiling(gpt(), [WINDOWS], next_token_loss, "5"),
+            "steps is '5', expected a whole number",
+        ),
+        (
+            lambda: plan(gpt(), WINDOWS, next_token_loss, steps=1.5, readings=1.0),
+            "steps is 1.5, expected a whole number",
+        ),
     ],
 )
 def test_bad_input_is_answered_in_a_sentence(make: Any, message: str) -> None:
