@@ -187,7 +187,7 @@ def restored(path: str | Path) -> tuple[GPT, BytePairEncoder]:
     saved = sharded[1] if sharded else checkpoints.read(Path(path))
     if "pieces" not in saved["settings"]:
         raise ValueError(
-            f"the checkpoint {path} was not written by train_gpt, and does not say "
+            f"the checkpoint {path} was not written by this script, and does not say "
             "how its model was built; build that model and load `['model']` into it."
         )
     o = argparse.Namespace(**saved["settings"])
@@ -391,4 +391,4 @@ if __name__ == "__main__":
     try:
         main()
     except ValueError as error:
-        sys.exit(f"train_gpt: {error}")
+        sys.exit(f"course_utils.training.distributed: {error}")

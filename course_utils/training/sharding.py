@@ -3,7 +3,7 @@
 PyTorch's `fully_shard` (FSDP2) gathers one block's weights when they are needed and
 forgets them after; gradients are averaged and split in one go. The state is kept by
 `torch.distributed.checkpoint`, every process writing its share, so that another number
-of processes can go on. `train_gpt --shard` does all of it:
+of processes can go on. The script `distributed` does all of it:
 
     torchrun --nproc_per_node=2 -m course_utils.training.distributed --shard --out gpt …
 """

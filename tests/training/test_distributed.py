@@ -266,7 +266,7 @@ def test_the_model_of_a_checkpoint_can_be_used(tmp_path, alone):
     assert encoder.decode(written.tolist()).startswith("The ")
     other = tmp_path / "other.pt"
     checkpoints.save(other, {"steps": 3}, model=model)
-    with pytest.raises(ValueError, match="was not written by train_gpt"):
+    with pytest.raises(ValueError, match="was not written by this script"):
         distributed.restored(other)
 
 
