@@ -23,7 +23,6 @@ from course_utils.display.interactive import (
     tokens,
     widget,
 )
-from course_utils.display.widgets.attention_matrix import attention_matrix
 from course_utils.display.widgets.softmax_scale import softmax_scale
 
 ALT = "One bar as high as the probability of heads."
@@ -63,12 +62,12 @@ def test_two_widgets_on_a_page_share_no_id_and_no_radio_group():
 
 
 def test_data_can_not_close_its_script():
-    made = attention_matrix(
+    made = widget(
         "evil",
-        [[1.0]],
-        ["</script><b>"],
-        ["<!-- & '\""],
-        title="Title & <i>",
+        "Title & <i>",
+        [tokens("key", "Key", ["<!-- & '\""])],
+        data={"queries": ["</script><b>"]},
+        script="",
         alt="Tokens that try to leave the script they are put in.",
     )
     assert made.html.count("</script>") == 1
@@ -116,14 +115,6 @@ def test_widgets_are_small():
         (lambda: slider("d", "d", [1, 2], value=3), "starts at 3"),
         (lambda: toggle("a-b", "x"), "not a JavaScript name"),
         (lambda: softmax_scale(n_keys=1), "at least two keys"),
-        (
-            lambda: attention_matrix("m", {}, ["a"], ["b"], "t", ALT),
-            "empty dict",
-        ),
-        (
-            lambda: attention_matrix("m", [[1, 0]], ["a"], ["b"], "t", ALT),
-            r"shape \(1, 2\), expected \(query, key\) = \(1, 1\)",
-        ),
     ],
 )
 def test_bad_input_is_answered_in_a_sentence(make, message):
