@@ -1,14 +1,16 @@
 """Watch a training: both losses drawn as they fall, and a sample every minute.
 
 In a notebook's kernel the drawing is renewed while `train` runs. Elsewhere, and with
-`COURSE_PROGRESS=0`, nothing is drawn until `plot` is called.
+`COURSE_PROGRESS=0`, nothing is drawn until `plot` is called. `against_seconds` draws
+several trainings, each with the seconds it took.
 """
 
 from __future__ import annotations
 
 import html
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -40,7 +42,7 @@ class Watch:
 
     `sample(model)` returns a text; it is asked every `every` seconds and at the end.
     After an interrupt `history` and `samples` hold what was reached. Used in chapters
-    12 and 13.
+    12, 13 and 18.
     """
 
     def __init__(
@@ -49,8 +51,8 @@ class Watch:
         every: float = 60.0,
         held_out: str = "validation",
     ):
-        if not every > 0:
-            raise ValueError(f"every is {every}, expected seconds, more than 0.")
+        if not isinstance(every, int | float) or not every > 0:
+            raise ValueError(f"every is {every!r}, expected seconds, more than 0.")
         self.sample, self.every, self.held_out = sample, every, held_out
         self.history = History()
         self.samples: list[Sample] = []
@@ -127,3 +129,44 @@ class Watch:
             f"after {step} steps, {progress.duration(seconds)}:\n{text}"
             for step, seconds, text in self.samples
         )
+
+
+def against_seconds(watched: Mapping[str, Watch]) -> Axes:
+    """Draw the held-out loss of several trainings, in bits, against their seconds.
+
+    Each name begins with that of a model, whose colour it gets; the last one is solid.
+    A run that was stopped before its first evaluation has no curve.
+    """
+    found = {n: w for n, w in watched.items() if w.held_out in w.history.columns}
+    if not found:
+        raise ValueError(
+            "no training has a held-out loss; give `train` evaluate=, such as "
+            "`held_out_loss(loss, batches)`."
+        )
+    _, ax = plots.figure()
+    colours = plots.colours_of(watched)
+    for name, watch in found.items():
+        history = watch.history
+        ax.plot(
+            history["seconds"][history["evaluated"] - 1],
+            history[watch.held_out] / math.log(2),
+            "o-" if name == list(watched)[-1] else "o--",
+            color=colours[name],
+            markersize=5,
+            label=name,
+        )
+    ax.set(xscale="log", xlabel="seconds of training", ylabel="held-out loss (bits)")
+    ax.legend(frameon=False)
+    return ax
+
+
+def show_against_seconds(watched: Mapping[str, Watch]) -> None:
+    """Show that drawing with its words. Used in chapters 12 and 13."""
+    *others, last = watched
+    show(
+        against_seconds(watched),
+        alt="Held-out loss in bits against seconds of training, on a log axis: "
+        f"{', '.join(watched)}.",
+        caption="Held-out loss, in bits a token, against the seconds of training. Dots "
+        f"are evaluations; solid: {last}; dashed: {', '.join(others) or 'none'}.",
+    )

@@ -16,7 +16,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from torch import Tensor, nn
 
 from course_utils.display import watch as watching
-from course_utils.display.watch import Watch
+from course_utils.display.watch import Watch, against_seconds, show_against_seconds
 from course_utils.training import progress
 from course_utils.training.history import TrainingInterrupted
 from course_utils.training.loop import train
@@ -51,6 +51,36 @@ def test_both_losses_are_drawn() -> None:
     assert np.allclose(training.get_ydata(), watch.history["loss"])
     assert list(held_out.get_xdata()) == [10, 20, 30]
     assert np.allclose(held_out.get_ydata(), watch.history["validation"])
+
+
+def test_two_trainings_are_drawn_in_bits_against_their_seconds() -> None:
+    watched = {"GPT, small": Watch(), "GPT, large": Watch()}
+    for watch in watched.values():
+        learn(watch)
+    axes = against_seconds(watched)
+    for line, watch in zip(axes.get_lines(), watched.values(), strict=True):
+        seconds = watch.history["seconds"][[9, 19, 29]]
+        assert np.allclose(line.get_xdata(), seconds)
+        bits = watch.history["validation"] / np.log(2)
+        assert np.allclose(line.get_ydata(), bits)
+    assert [line.get_linestyle() for line in axes.get_lines()] == ["--", "-"]
+
+
+def test_the_words_below_say_which_is_which(capsys: pytest.CaptureFixture[str]) -> None:
+    watched = {"GPT, small": Watch(), "GPT, large": Watch()}
+    for watch in watched.values():
+        learn(watch)
+    show_against_seconds(watched)
+    assert "solid: GPT, large; dashed: GPT, small" in capsys.readouterr().out
+
+
+def test_a_run_without_an_evaluation_has_no_curve() -> None:
+    watched = {"GPT, small": Watch(), "GPT, large": Watch()}
+    learn(watched["GPT, small"])
+    assert len(against_seconds(watched).get_lines()) == 1
+    del watched["GPT, small"]
+    with pytest.raises(ValueError, match="no training has a held-out loss"):
+        against_seconds(watched)
 
 
 def test_a_long_curve_is_drawn_as_means_of_some_steps() -> None:
@@ -152,6 +182,7 @@ def test_nowhere_nothing_is_drawn(
     ("make", "message"),
     [
         (lambda: Watch(every=0), "every is 0, expected seconds"),
+        (lambda: Watch(every="1 min"), "every is '1 min', expected seconds"),
         (lambda: Watch().plot(), "nothing was watched yet"),
     ],
 )
