@@ -183,7 +183,7 @@ def live_transformer(
             button("copy", "Copy link"),
             select("example", "Examples", [OWN, *examples], value=first),
             *folded(
-                "Leave parts out, test what is left, play a game",
+                "Leave parts out, test it, play a game",
                 select("heads", "Heads", presets(sizes["n_layers"])),
                 select("ablation", "A head that is off", ABLATIONS),
                 toggle("source", "no positions in the source"),
