@@ -212,7 +212,8 @@ def live_transformer(
         "gap:.5rem 1.2rem;margin-top:.5rem}"
         f"#{name} label:has([data-control=example]){{flex:1 1 16rem}}"
         f"#{name} [data-control=example]{{flex:1}}"
-        f"#{name} [data-control=play]{{background:var(--course-blue);"
+        # as wide as its longest word: nothing may jump when it changes
+        f"#{name} [data-control=play]{{min-width:5rem;background:var(--course-blue);"
         "border-color:var(--course-blue);color:var(--course-surface);font-weight:650}"
         f"#{name} .cw-chain pre{{margin:.3rem 0;padding:.4rem .6rem;overflow-x:auto;"
         "background:none;border:1px solid var(--course-grid);color:inherit}"

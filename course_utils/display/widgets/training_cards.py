@@ -73,7 +73,7 @@ def training_cards(name: str = "training") -> Widget:
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:6em}}"
         # the one button to begin with
-        f"#{name} [data-control=train]{{background:var(--course-blue);"
+        f"#{name} [data-control=train]{{min-width:7.5rem;background:var(--course-blue);"
         "border-color:var(--course-blue);color:var(--course-surface);font-weight:650}"
         f"@container(max-width:560px){{#{name} .cw-says{{"
         "min-height:12em!important;overflow-wrap:anywhere}}"
