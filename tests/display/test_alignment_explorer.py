@@ -38,6 +38,16 @@ def test_every_sentence_comes_with_its_weights_of_every_stage_in_order():
         assert {len(row) for row in last} == {len(pair.source) + 1}
 
 
+def test_it_begins_with_the_sentence_whose_words_look_at_their_links():
+    looks = [uniform(pair) for pair in PAIRS]
+    for t in range(len(PAIRS[2].target)):
+        for j, at in PAIRS[2].possible:
+            looks[2][t, j] += at == t
+    made = alignment_explorer("align", PAIRS, {800: looks})
+    chosen = re.search(r'<option value="([^"]*)" selected', made.html)[1]
+    assert chosen == data_of(made)["sentences"][2]["label"]
+
+
 def test_labels_are_short_and_differ_even_for_like_sentences():
     same = [PAIRS[0], PAIRS[0]]
     data = data_of(alignment_explorer("align", same, {1: [uniform(PAIRS[0])] * 2}))

@@ -18,7 +18,12 @@ from course_utils.display.blank_diagrams import (
     two_readings,
     ways_to_use,
 )
-from course_utils.display.widgets.blank_filler import BEST, blank_filler, readings
+from course_utils.display.widgets.blank_filler import (
+    BEST,
+    blank_filler,
+    readings,
+    telling_blank,
+)
 from course_utils.models.bert import BERT
 from course_utils.models.lora import LoRALinear, trainable
 from course_utils.models.transformer import GPT
@@ -121,6 +126,16 @@ def test_the_widget_holds_the_answers_of_both_models():
         ]
 
 
+def test_it_begins_where_the_right_side_is_needed():
+    sure, unsure, wrong = (["b", 0.9], ["b", 0.6], ["c", 0.9])
+    words = ["a", "b"]
+    both_know = {"words": words, "both": [[sure], [sure]], "left": [[sure], [sure]]}
+    needed = {"words": words, "both": [[sure], [unsure]], "left": [[sure], [wrong]]}
+    surest = {"words": words, "both": [[sure], [sure]], "left": [[sure], [wrong]]}
+    assert telling_blank([both_know, needed, surest]) == (3, 2)
+    assert telling_blank([both_know]) == (1, 2)
+
+
 def test_sentences_of_different_lengths_are_refused():
     found = readings(*models(), [SENTENCE, SENTENCE[1:]], WORDS)
     with pytest.raises(ValueError, match="all of the same length"):
@@ -131,6 +146,7 @@ def test_sentences_of_different_lengths_are_refused():
 def test_a_click_on_a_word_blanks_it_and_no_kernel_is_asked(tmp_path: Path):
     found = readings(*models(), [SENTENCE, (*SENTENCE[:3], "eating", ".")], WORDS)
     with opened(blank_filler("fill", found).html, tmp_path) as page:
+        page.locator("[data-control=sentence]").fill("0")
         for at, word in enumerate(SENTENCE):
             page.locator("[data-control=blank]").fill(str(at))
             both, left = (

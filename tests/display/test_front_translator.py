@@ -215,3 +215,19 @@ def test_every_box_of_the_map_leads_to_a_chapter(browser, address):
     assert len(set(links)) >= 6
     assert all((SITE / "book" / link).is_file() for link in links)
     page.context.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [360, 390, 1280])
+def test_nothing_jumps_while_it_plays(browser, address, width):
+    page = open_page(browser, address)
+    page.set_viewport_size({"width": width, "height": 844})
+    page.wait_for_function("window.courseTransformer")
+    tops = []
+    for words in ("Pause", "Go on", "Play"):
+        page.locator("#translator [data-control=play]").evaluate(
+            "(button, words) => { button.textContent = words; }", words
+        )
+        tops.append(page.locator("#translator svg").bounding_box()["y"])
+    assert len(set(tops)) == 1
+    page.context.close()

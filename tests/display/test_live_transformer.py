@@ -131,6 +131,7 @@ def page(browser, address) -> Page:
     )
     opened.goto(address + PAGE)
     opened.wait_for_function("window.courseTransformer")
+    opened.locator("#live .cw-fold summary").click()
     return opened
 
 
@@ -481,6 +482,7 @@ def test_a_link_opens_what_was_seen(page, browser, address):
     drawn = "svg => svg.innerHTML.replaceAll(/tabindex=.-?[01]./g, '')"
     seen = [p.locator("#live svg").evaluate(drawn) for p in (page, other)]
     assert seen[0] == seen[1]
+    assert other.locator("#live [data-control=heads]").is_visible()  # to be put back
     other.close()
     page.locator('#live [data-key="box-decoder-1-ff"]').click()
     page.locator("#live [data-control=scale]").fill("3")
@@ -520,6 +522,9 @@ def test_it_plays_when_seen_and_pauses(browser, address):
     opened.goto(address + PAGE)
     top = opened.locator("#live").bounding_box()["y"]
     assert top < 450  # on the first screen
+    assert not opened.locator("#live [data-control=heads]").is_visible()
+    box = opened.locator('#live [data-key="box-logits"]').bounding_box()
+    assert box["y"] < 800  # and so does the diagram begin there
     opened.wait_for_function("window.courseTransformer")
     button = opened.locator("#live [data-control=play]")
     assert button.inner_text() == "Pause"

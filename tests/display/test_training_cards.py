@@ -229,6 +229,29 @@ def test_a_switch_starts_anew_and_keeps_the_curve_before(
     page.close()
 
 
+def test_after_the_last_step_it_can_train_again_and_a_switch_does_not_stop_it(
+    browser: Any, tmp_path: Path
+) -> None:
+    short = training_cards().html.replace('"most":600', '"most":12')
+    assert '"most":12' in short
+    file = tmp_path / "page.html"
+    file.write_text(f"<!doctype html><meta charset=utf-8>{short}", "utf-8")
+    page = browser.new_page()
+    page.goto(file.as_uri())
+    wait_for(page, "step 0 of 12")
+    page.get_by_role("button", name="Train", exact=True).click()
+    wait_for(page, "step 12 of 12, the last")
+    page.get_by_role("button", name="Train again").click()
+    page.wait_for_function(
+        "() => !document.querySelector('.cw-says').textContent.includes('the last')"
+    )
+    page.get_by_role("button", name="Pause").wait_for()
+    page.locator("[data-control=heads]").focus()
+    page.keyboard.press("ArrowRight")
+    wait_for(page, "2 heads, rate 0.01, seed 0: step 12 of 12, the last")
+    page.close()
+
+
 def test_a_link_opens_its_settings_and_nonsense_changes_nothing(
     browser: Any, own_page: Path
 ) -> None:

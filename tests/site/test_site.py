@@ -319,6 +319,8 @@ def test_interactives_answer_to_mouse_and_keyboard(browser, address, name, width
     with Visit(browser, address, name, width) as visit:
         for box in visit.page.locator(".course-widget").all():
             box.scroll_into_view_if_needed()
+            for fold in box.locator("details:has([data-control]) summary").all():
+                fold.click()
             height = box.bounding_box()["height"]
             for control in box.locator("[data-control]").all():
                 operate(box, control)

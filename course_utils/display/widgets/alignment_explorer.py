@@ -46,8 +46,11 @@ def alignment_explorer(
     longest = max(max(len(p.source) + 1, len(p.target)) for p in pairs)
     stages = sorted(weights)
     labels = [f"{i + 1}. {opening(pair.source)}" for i, pair in enumerate(pairs)]
+    last = [plain(array) for array in weights[stages[-1]]]
+    agreed = [agreement(pair, rows) for pair, rows in zip(pairs, last)]
     controls = [
-        select("sentence", "Sentence", labels),
+        # the one to begin with is where the end of the training shows most clearly
+        select("sentence", "Sentence", labels, labels[agreed.index(max(agreed))]),
         slider("steps", "after training steps", stages, value=stages[-1]),
         toggle("gold", "show the grammar's links"),
     ]
@@ -74,6 +77,13 @@ def alignment_explorer(
         "they translate, across the places where adjectives and nouns change order.",
         height=ROW * longest + 34,
     )
+
+
+def agreement(pair: Any, rows: Sequence[Sequence[float]]) -> float:
+    """The share of target words that look most at a word which is linked to them."""
+    links = {*pair.sure, *pair.possible}
+    found = [(row.index(max(row)), t) in links for t, row in enumerate(map(list, rows))]
+    return sum(found) / len(found)
 
 
 def opening(words: Sequence[str], room: int = 18) -> str:

@@ -59,12 +59,13 @@ def blank_filler(name: str, sentences: Mapping[str, Mapping[str, Any]]) -> Widge
             "sentence or more, all of the same length."
         )
     (n,) = lengths
+    first, blank = telling_blank(list(sentences.values()))
     return widget(
         name,
         "Which word is missing?",
         [
-            slider("sentence", "Sentence", list(range(1, len(sentences) + 1)), value=1),
-            slider("blank", "Blank", list(range(1, n + 1)), value=3),
+            slider("sentence", "Sentence", list(range(1, len(sentences) + 1)), first),
+            slider("blank", "Blank", list(range(1, n + 1)), blank),
         ],
         data={"sentences": list(sentences.values()), "row": ROW},
         script=script_of(__name__),
@@ -74,3 +75,19 @@ def blank_filler(name: str, sentences: Mapping[str, Mapping[str, Any]]) -> Widge
         "is green.",
         height=66 + 2 * (28 + BEST * ROW),
     )
+
+
+def telling_blank(sentences: Sequence[Mapping[str, Any]]) -> tuple[int, int]:
+    """Where to begin: both sides give the word, the left one alone does not.
+
+    The sentence and the word, counted from 1, at which BERT's first guess is right and
+    GPT's is wrong, the surest of them; the third word of the first if there is none.
+    """
+    found = [(0.0, 1, min(3, len(sentences[0]["words"])))]
+    for i, one in enumerate(sentences):
+        for j, truth in enumerate(one["words"]):
+            (guess, chance), (other, _) = one["both"][j][0], one["left"][j][0]
+            if guess == truth != other:
+                found.append((chance, i + 1, j + 1))
+    _, sentence, blank = max(found, key=lambda entry: entry[0])
+    return sentence, blank

@@ -153,13 +153,14 @@ Object.keys(KINDS).forEach((kind, k) => {
   }
 });
 const foot = top + 20 + nLayers * (tall + 6) + 12;
-write(0, foot, narrow ? "Press a square to switch that head off." : "Each square is a head and "
-  + "the weights it computes for this sentence. Press one to switch it off.", 12, quiet);
+write(0, foot, narrow ? "Press a square to switch that head off." : "Each square is one head: "
+  + "where it looks in this sentence. Press one to switch it off.", 12, quiet);
 
 // ------------------------------------------------------------------------------ in words
 const said = french.join(" "), missing = state.ran.map(named).join(", ");
-const lines = narrow ? "Lines: cross-attention weights, mean of its heads."
-  : "The lines are the cross-attention weights, the mean over its heads.";
+const lines = narrow ? "Lines: where it looks (cross-attention, mean of its heads)."
+  : "The lines show where it looks to write each word: the weights of cross-attention, the mean "
+    + "over its heads.";
 if (state.failed) ui.say("The model's file did not arrive. Press a button to try again.");
 else if (!state.ran.length) ui.say(`“${data.source.join(" ")}” becomes “${said}”. ${lines} `
   + `One at a time, ${data.missed.length} of the ${namesOfHeads(data.sizes).length} heads `

@@ -141,7 +141,10 @@ def front_translator(
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-controls{{gap:.5rem}}"
-        f"@container(max-width:540px){{#{name} svg{{height:{tall}px!important}}}}"
+        # as wide as its longest word: nothing may jump when it changes
+        f"#{name} [data-control=play]{{min-width:4.2rem}}"
+        f"@container(max-width:540px){{#{name} svg{{height:{tall}px!important}}"
+        f"#{name} .cw-controls button{{padding:.3rem .5rem}}}}"
         f"</style><noscript><style>#{name} svg{{height:auto!important}}"
         f"#{name} .cw-controls{{display:none}}</style></noscript>"
     )

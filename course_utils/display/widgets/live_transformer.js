@@ -33,6 +33,19 @@ const nameOf = (box) => {
 const END = 2, FIRST = 4, { n_layers: nLayers, n_heads: nHeads } = data.sizes;
 const kept = data.kept = data.kept || { runs: {}, tests: {},
   ids: new Map(data.source.map((word, i) => [word, i]).slice(FIRST)) };
+// W_O, with its O below the line: in a drawing and beside it
+const setMath = (element, words) => {
+  const drawn = element.namespaceURI.endsWith("svg");
+  element.replaceChildren(...words.split(/_(\w)/).map((part, i) => {
+    const piece = document.createElementNS(element.namespaceURI,
+      drawn ? "tspan" : i % 2 ? "sub" : "span");
+    piece.textContent = part;
+    if (drawn && i) piece.setAttribute("dy", i % 2 ? 3 : -3);
+    if (drawn && i % 2) piece.style.fontSize = "11px";
+    return piece;
+  }));
+};
+const chance = (share) => share < 0.0005 ? "< 0.001" : share.toFixed(3);
 const show = (id) => ({ 1: "begin", 2: "end" })[id] || data.target[id];
 
 // the list of examples follows the box, so that each of them can be chosen at any time
@@ -117,7 +130,8 @@ const changes = { off: state.off, source: state.source, target: state.target,
   scale: state.scale, mean: state.ablation === MEAN && state.off.length > 0 };
 const translate = (ids, what) => greedy(kept.model, ids,
   what.mean ? { ...what, means: data.means } : what);
-const changed = state.off.length > 0 || state.source || state.target || state.scale !== 1;
+const altered = () => state.off.length > 0 || state.source || state.target || state.scale !== 1;
+const changed = altered();
 const flip = (name) => {
   state.off = state.off.includes(name) ? state.off.filter((other) => other !== name)
     : everyHead.filter((other) => other === name || state.off.includes(other));
@@ -159,6 +173,8 @@ const readLink = () => {
   state.ablation = said.get("mean") ? MEAN : ZERO;
   FLAGS.forEach((key) => { state[key] = said.get(key) === "1"; });
   state.exampleSeen = state.example = goldOf(state.sentence) ? state.sentence : data.own;
+  // what the link changes is seen where it can be changed back
+  if (altered()) ui.root.querySelector(".cw-fold").open = true;
   ["sentence", "example", "ablation", "scale", ...FLAGS].forEach((key) => ui.write(key, state[key]));
   return true;
 };
@@ -460,7 +476,7 @@ best.forEach(([id, odds], i) => {
   ui.text(right.x + 88, at + 13, show(id), { "text-anchor": "end",
     "font-weight": i ? 400 : 650 });
   ui.rect(right.x + 94, at + 2, (right.w - 144) * odds, 14, { fill: i ? "grey" : "blue" });
-  ui.text(right.x + 100 + (right.w - 144) * odds, at + 13, odds.toFixed(3),
+  ui.text(right.x + 100 + (right.w - 144) * odds, at + 13, chance(odds),
     { fill: "muted" });
 });
 const count = (key) => {
@@ -491,7 +507,7 @@ titles.forEach((line, i) => ui.text(right.x, right.y + 192 + 18 * i, line,
   { "font-weight": i ? 400 : 650 }));
 vectors.forEach(([name, x], i) => {
   const at = right.y + 240 + 44 * i;
-  ui.text(right.x, at, name, { fill: "muted" });
+  setMath(ui.text(right.x, at, "", { fill: "muted" }), name);
   ui.text(right.x + right.w, at, `${x.length} numbers, length ${norm(x)}`,
     { fill: "muted", "text-anchor": "end" });
   ui.text(right.x, at + 19, `(${some(x, narrow ? 6 : 5).join(", ")}, …)`);
@@ -532,7 +548,7 @@ if (numbers.open && !numbers.hidden) {
     row.append(...cells.map((words, i) => {
       const cell = document.createElement(i && !label ? "td" : tag);
       if (tag === "th") cell.scope = label || "row";
-      cell.textContent = words;
+      setMath(cell, words);
       return cell;
     }));
     return row;
@@ -545,7 +561,7 @@ if (numbers.open && !numbers.hidden) {
   if (state.box === "logits") {
     const logits = [...vectors[1][1]], odds = softmax(logits);
     fill(["word", "logit", "softmax"], ranked(odds).map(([id, share]) =>
-      [show(id), logits[id].toFixed(2), share.toFixed(3)]));
+      [show(id), logits[id].toFixed(2), chance(share)]));
   } else if (state.box) fill(["", "numbers", "length", "first 6"], vectors.map(([name, x]) =>
     [name, `${x.length}`, norm(x), `${some(x, 6).join("  ")} …`]));
   else {
@@ -559,7 +575,7 @@ if (numbers.open && !numbers.hidden) {
       + `numbers). Weights times values, summed: context (${three(head.context)}, …).${
         isOff ? " The head is off: none of this arrives." : ""}`);
   }
-  numbers.querySelector("p").textContent = [equation, ...about].join(". ");
+  setMath(numbers.querySelector("p"), [equation, ...about].join(". "));
   numbers.querySelector("pre").textContent = code;
 }
 
@@ -573,7 +589,7 @@ const missing = [
 const left = (missing ? ` Left out: ${missing}.` : "")
   + (state.scale === 1 ? "" : ` Scores times ${state.scale}.`);
 const passes = vectors.length ? ` ${nameOf(state.box)}, for “${rows[rowShown]}”: ${vectors
-  .map(([name, x]) => `${name} has length ${norm(x)}`).join(", ")}.` : "";
+  .map(([name, x]) => `${name.replace("_", " ")} has length ${norm(x)}`).join(", ")}.` : "";
 const known = `I know ${[...kept.ids.keys()].filter((word) => /^\w/.test(word)).length
   } words, the owner's ’s, the comma and the full stop`;
 const finished = kept.tests[testKey] && kept.tests[testKey].done === data.tested.length;

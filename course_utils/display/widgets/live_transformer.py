@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch
 from course_utils.data.corpus import BOS, EOS, Vocabulary
 from course_utils.data.sequences import SentencePair
 from course_utils.display.interactive import (
+    Control,
     Widget,
     button,
     script_of,
@@ -176,17 +178,20 @@ def live_transformer(
         "A transformer in this page: type, translate, take it apart",
         [
             text("sentence", "English", first, "Words that may come next"),
-            select("example", "Examples", [OWN, *examples], value=first),
             button("play", "Play"),
             button("next", "Next word"),
             button("copy", "Copy link"),
-            select("heads", "Heads", presets(sizes["n_layers"])),
-            select("ablation", "A head that is off", ABLATIONS),
-            toggle("source", "no positions in the source"),
-            toggle("target", "no positions in the translation"),
-            slider("scale", f"scores times (√dₖ is {root:.3g})", SCALES, 1),
-            button("test", f"Test on {len(tested)} sentences"),
-            toggle("game", f"game: fewest heads, {goal} of {len(tested)} right"),
+            select("example", "Examples", [OWN, *examples], value=first),
+            *folded(
+                "Leave parts out, test it, play a game",
+                select("heads", "Heads", presets(sizes["n_layers"])),
+                select("ablation", "A head that is off", ABLATIONS),
+                toggle("source", "no positions in the source"),
+                toggle("target", "no positions in the translation"),
+                slider("scale", f"scores times (√dₖ is {root:.3g})", SCALES, 1),
+                button("test", f"Test on {len(tested)} sentences"),
+                toggle("game", f"game: fewest heads, {goal} of {len(tested)} right"),
+            ),
         ],
         data=data,
         script=f"{model_in_page()}\n{script_of(__name__)}",
@@ -202,6 +207,14 @@ def live_transformer(
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:7.5em}}"
         f"#{name} .cw-chain{{margin-top:.6rem}}#{name} .cw-scroll{{overflow-x:auto}}"
+        f"#{name} summary{{cursor:pointer}}#{name} .cw-fold{{flex:1 1 100%}}"
+        f"#{name} .cw-fold div{{display:flex;flex-wrap:wrap;align-items:center;"
+        "gap:.5rem 1.2rem;margin-top:.5rem}"
+        f"#{name} label:has([data-control=example]){{flex:1 1 16rem}}"
+        f"#{name} [data-control=example]{{flex:1}}"
+        # as wide as its longest word: nothing may jump when it changes
+        f"#{name} [data-control=play]{{min-width:5rem;background:var(--course-blue);"
+        "border-color:var(--course-blue);color:var(--course-surface);font-weight:650}"
         f"#{name} .cw-chain pre{{margin:.3rem 0;padding:.4rem .6rem;overflow-x:auto;"
         "background:none;border:1px solid var(--course-grid);color:inherit}"
         f"#{name} table{{font:inherit;font-variant-numeric:tabular-nums;margin:0}}"
@@ -225,6 +238,17 @@ def live_transformer(
     says = '<p class="cw-says"'
     html = made.html.replace(says, CHAIN + says, 1)
     return Widget(css + html + weights_element(name, packed), made.alt)
+
+
+def folded(title: str, *controls: Control) -> list[Control]:
+    """Put controls behind a line that opens, so that what they change is seen first."""
+    first, *between, last = controls
+    begin = f"<details class=cw-fold><summary>{title}</summary><div>"
+    return [
+        replace(first, html=begin + first.html),
+        *between,
+        replace(last, html=last.html + "</div></details>"),
+    ]
 
 
 def require_fit(

@@ -31,7 +31,7 @@ const colours = { scaled: "orange", plain: "blue" };  // as in the chapter's fig
 const h = ui.height - 72, narrow = ui.width < 420;
 const split = (narrow ? 0.46 : 0.54) * ui.width, from = split + (narrow ? 26 : 34);
 const wide = ui.width - from - 10, bar = (split - 16) / n;
-ui.text(0, 14, "weight of each key", { "font-weight": 600 });
+ui.text(0, 14, narrow ? "all weights" : "weight of each key", { "font-weight": 600 });
 ui.bars(weights, { x: 0, y: 28, w: split - 16, h, fill: "grey" });
 ui.rect(0.14 * bar, 28 + h * (1 - weights[0]), 0.72 * bar, h * weights[0], { fill: "green" });
 ui.rect(0.14 * bar, 28 + h, 0.72 * bar, 4, { fill: "green" });

@@ -53,14 +53,18 @@ if (kept.key !== key || fresh) {
   // the curve of the settings before stays, to be compared
   if (kept.key !== key && kept.now && kept.now.steps) {
     kept.before = kept.curves;
-    kept.beforeOf = kept.said;
+    kept.beforeOf = kept.parts;
   }
-  Object.assign(kept, { key, again: state.again, running: false, losses: [], curves: [] });
-  kept.said = `${state.heads} head${state.heads > 1 ? "s" : ""}, rate ${state.rate}, seed ${
-    state.seed}${state.scaled ? "" : ", no scale"}${state.positions ? "" : ", no positions"}${
-    state.causal ? ", causal" : ""}`;
+  const goOn = kept.key !== key && kept.now && kept.now.running;
+  Object.assign(kept, { key, again: state.again, losses: [], curves: [] });
+  kept.parts = [`${state.heads} head${state.heads > 1 ? "s" : ""}`, `rate ${state.rate}`,
+    `seed ${state.seed}`, state.scaled ? "with the scale" : "no scale",
+    state.positions ? "with positions" : "no positions", state.causal ? "causal" : "no mask"];
+  const usual = ["with the scale", "with positions", "no mask"];
+  kept.said = kept.parts.filter((part) => !usual.includes(part)).join(", ");
   kept.pending = "Drawing new weights. ";
   kept.ask("start", settings);
+  if (goOn) kept.ask("run"); // who switches while it trains wants to see it train
   if (ui.root.closest(".bd-article") && kept.linked && kept.linked !== link) {
     try { history.replaceState(null, "", link); } catch { /* not allowed here */ }
   }
@@ -72,6 +76,7 @@ if (state.train !== kept.train) {
   const running = kept.now && kept.now.running;
   if (kept.train !== undefined) {
     kept.pending = running ? "Stopping. " : "Training. ";
+    if (over) kept.ask("start", settings);
     kept.ask(running ? "pause" : "run");
   }
   kept.train = state.train;
@@ -92,7 +97,7 @@ if (state.copy !== kept.copy) {
   }
   kept.copy = state.copy;
 }
-ui.label("train", kept.now && kept.now.running ? "Pause" : "Train");
+ui.label("train", kept.now && kept.now.running ? "Pause" : over ? "Train again" : "Train");
 if (!kept.now) return ui.say("Drawing the first weights.");
 
 // ------------------------------------------------------------------ the row of cards
@@ -143,16 +148,25 @@ const draw = (curves, question, more) => {
   if (last) ui.circle(...point(last, last[question]), 4,
     { fill: question === "before" ? "blue" : "orange" });
 });
+// the loss on the same axis: the mean of ten steps, as a share of what a guess would lose
+const smooth = kept.losses.map((_, i, all) => {
+  const some = all.slice(Math.max(0, i - 9), i + 1);
+  return Math.min(1, some.reduce((sum, value) => sum + value, 0) / some.length / Math.log(8));
+});
+if (smooth.length > 1) ui.curve(smooth.map((share, i) => point({ at: i + 1 }, share)),
+  { stroke: "muted", "stroke-width": 1.5 });
 ui.text(from, top + high + 16, "card before", { fill: "blue", "font-weight": 600 });
 ui.text(from + 92, top + high + 16, "partner", { fill: "orange", "font-weight": 600 });
-if (kept.before.length) ui.text(from + (narrow ? 0 : 162), top + high + (narrow ? 33 : 16),
-  `dashed: ${kept.beforeOf}`, { fill: "muted" });
+ui.text(from + 154, top + high + 16, narrow ? "loss" : "loss (1: that of a guess)",
+  { fill: "muted" });
+if (kept.before.length) ui.text(from, top + high + 33, `dashed: ${kept.beforeOf.filter(
+  (part, i) => part !== kept.parts[i]).join(", ") || "the training before"}`, { fill: "muted" });
 
 // ------------------------------------------------------------------ what the heads see
-const columns = Math.min(weights.length, narrow ? 2 : 4), below = top + high + (narrow ? 60 : 46);
-const side = Math.min((ui.width - 14 * (columns - 1)) / columns, 138);
+const below = top + high + 60, between = narrow ? 8 : 14;
+const side = Math.min((ui.width - between * (weights.length - 1)) / weights.length, 138);
 weights.forEach((table, h) => {
-  const left = (h % columns) * (side + 14), at = below + Math.floor(h / columns) * (side + 30);
+  const left = h * (side + between), at = below;
   const cell = side / n, shades = {};
   ui.text(left, at - 6, `head ${h + 1}`, { "font-weight": 600 });
   table.forEach((row, i) => row.forEach((weight, j) => {
@@ -169,9 +183,10 @@ weights.forEach((table, h) => {
 const two = (share) => share.toFixed(2), { before, partner: other, both } = kept.now;
 const recent = kept.losses.slice(-20);
 const loss = recent.reduce((sum, value) => sum + value, 0) / recent.length;
-const looks = weights.map((table, h) => `head ${h + 1} ${two(table[asker][asker - 1] ?? 0)
-} and ${two(table[asker][partner])}`).join(", ");
+const looks = weights.map((table, h) => `${two(table[asker][asker - 1] ?? 0)} and ${
+  two(table[asker][partner])} (head ${h + 1})`).join(", ");
 ui.say(`${kept.pending || ""}${state.copied ? `${state.copied} ` : ""}${kept.said}: step ${steps} of ${data.most}${
   over ? ", the last" : ""}${recent.length ? `, loss ${loss.toFixed(3)}` : ""}. Right on new rows: ${
   two(before)} about the card before, ${two(other)} about the partner, ${two(both)} about both (a `
-  + `guess: 0.13, 0.13, 0.02). Card ${asker + 1} gives the card before and its partner: ${looks}.`);
+  + `guess: 0.13, 0.13, 0.02). The weights of card ${asker + 1} on the card before it and on its `
+  + `partner: ${looks}.`);

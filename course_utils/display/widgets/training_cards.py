@@ -17,7 +17,7 @@ HEADS = [1, 2, 4]
 RATES = [0.001, 0.003, 0.01, 0.03, 0.1]
 SEEDS = range(10)
 MOST_STEPS = 600
-WIDE, NARROW = 412, 612  # pixels of the drawing, on a desk and on a phone
+TALL = 426  # pixels of the drawing
 
 
 def javascript(name: str = "") -> str:
@@ -67,13 +67,16 @@ def training_cards(name: str = "training") -> Widget:
         "for each head, which change while the network learns. With one head one "
         "question is learned and the other is not; with two heads both are. Every "
         "state is said in words here.",
-        height=WIDE,
+        height=TALL,
     )
     css = (
         f"<style>#{name}{{container-type:inline-size}}"
         f"#{name} .cw-says{{min-height:6em}}"
-        f"@container(max-width:560px){{#{name} svg{{height:{NARROW}px!important}}"
-        f"#{name} .cw-says{{min-height:15em!important;overflow-wrap:anywhere}}}}"
+        # the one button to begin with
+        f"#{name} [data-control=train]{{min-width:7.5rem;background:var(--course-blue);"
+        "border-color:var(--course-blue);color:var(--course-surface);font-weight:650}"
+        f"@container(max-width:560px){{#{name} .cw-says{{"
+        "min-height:12em!important;overflow-wrap:anywhere}}"
         "</style>"
     )
     return Widget(css + made.html, made.alt)
