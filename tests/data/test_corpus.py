@@ -37,11 +37,15 @@ def test_pydoc_text_loses_no_paragraph_of_the_topics() -> None:
     assert all(set(corpus.paragraphs(t)) <= kept for t in corpus.topics().values())
 
 
-def test_holding_out_whole_topics_leaks_most_of_them() -> None:
+def test_holding_out_whole_topics_leaks_most_of_them_or_hardly_anything() -> None:
     texts = list(corpus.topics().values())
-    held = "\n\n".join(texts[7::10])
-    train = "\n\n".join(t for i, t in enumerate(texts) if i % 10 != 7)
-    assert corpus.leaked_share(train, held) > 0.7
+    shares = {}
+    for first in (6, 7):  # of the ten ways, the best and the worst
+        held = "\n\n".join(texts[first::10])
+        train = "\n\n".join(t for i, t in enumerate(texts) if i % 10 != first)
+        shares[first] = corpus.leaked_share(train, held)
+    assert shares[7] > 0.8  # both as chapter 13 says
+    assert shares[6] < 0.05
 
 
 @pytest.mark.parametrize("seed", range(3))
