@@ -41,6 +41,9 @@ SILENT = {  # not worth to be called right
     *("eye", "ones", "zeros", "arange", "ones_like", "zeros_like", "full", "tensor"),
     *("__invert__", "bool", "float", "one_hot", "double", "long"),
 }
+POWERS = {"softmax", "sigmoid", "exp", "exp2", "log_softmax", "logsumexp", "expit"}
+# a function, and those by which it could be written
+SQUASHING = dict.fromkeys(POWERS, POWERS) | {"tanh": {"tanh"} | POWERS}
 MAX_TEXT = 70
 
 
@@ -149,6 +152,40 @@ class Path:
                 return found[-1]
         return steps[-1]
 
+    def unused_result(self, root: int, output: int) -> int:
+        """The step that has the right output although another one is returned, or -1.
+
+        One that the returned value is made of was not forgotten, but changed.
+        """
+        made_of, todo = {root}, [root]
+        while todo:
+            for parent in self.mine[todo.pop()].parents:
+                if parent >= 0 and parent not in made_of:
+                    made_of.add(parent)
+                    todo.append(parent)
+        found = [i for i, x in enumerate(self.right) if x == (output, "equal")]
+        left_out = [i for i in found if i not in made_of]
+        return left_out[-1] if output >= 0 and len(left_out) == len(found) > 0 else -1
+
+    def next_function(self, i: int, output: int) -> str:
+        """What the solution does next to a right step, where the answer never does.
+
+        An answer may do something else first (hide a score, then the softmax), or write
+        a function in steps: nothing of its family may follow.
+        """
+        wanted = self.ancestors(output) | {output} if output >= 0 else set()
+        there = self.right[i][0]
+        made = [self.theirs[j] for j in wanted if there in self.theirs[j].parents]
+        after = {step.function for step in made}
+        only = next(iter(after)) if len(after) == 1 else ""
+        family = SQUASHING.get(only, set())
+        later = {i}
+        for j in range(i + 1, len(self.mine)):
+            if later & set(self.mine[j].parents):
+                later.add(j)
+        done = any(self.mine[j].function in family for j in later - {i})
+        return only if family and not done else ""
+
     def missing(self, output: int, first: int) -> str:
         """The solution's quantity that the first wrong step should have been.
 
@@ -194,6 +231,12 @@ def located(
             f"`{name}` is {is_what} ({line(mine[root])}), but not yet the last one: a "
             "step is missing after it."
         )
+    kept = path.unused_result(root, output)
+    if kept >= 0:
+        return (
+            f"the right `{name}` is there ({line(mine[kept])}), but it is not what is "
+            "returned."
+        )
     wrong, right = path.behind(root)
     if not wrong or not right:
         return ""
@@ -227,13 +270,21 @@ def located(
         start = matched(last, theirs[counterpart[0]].name, known)
         if counterpart[1] == "turned" and last.function not in TURNS:
             start += ", but for the order of its axes"
+        squashed = path.next_function(place, output)
         if last.line == mine[first].line and not last.text.startswith("for "):
             next_step = f"the {word(mine[first])} after it"
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
+            if len(lines) > 1:  # the fault may be in a later one
+                there_on = f"look from {step} of that line on"
         if mine[first].function in JOINS:
             there_on = (
                 f"look at what {line(mine[first])}, puts together: which, and when"
+            )
+        if squashed:
+            return (
+                f"{start}; in the solution the next step is a `{squashed}`, in yours "
+                "it is not."
             )
         return f"{start}{never}: {there_on}."
     if any(mine[i].line < mine[first].line for i in spoken):

@@ -40,6 +40,7 @@ from course_utils.grading.sentences import (
     explain_values,
     outputs_of,
 )
+from course_utils.grading.shares import explain_shares
 
 COURSE_NAMES = ("queries", "keys", "values", "scores", "weights", "context", "logits")
 ENOUGH_BITS = 16.0
@@ -435,8 +436,9 @@ def diagnose(
     if wrong and not is_open(question):
         mode = modes(question, cases, {x.case for x in wrong})
         kind, said = explain_values(question, plain or wrong)
+        said = explain_shares(question, plain or wrong) or said
         return kind, f"{mode} {said}".strip()
-    return "values", f"not right yet: {lost[0].name}. {question.next_step}"
+    return "values", f"not right yet: {lost[0].name}; {question.next_step}"
 
 
 def judge(

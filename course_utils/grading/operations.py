@@ -49,13 +49,14 @@ matrix_norm inv solve cosine_similarity cdist backward grad register_hook dim_or
 _set_grad_enabled set_grad_enabled is_grad_enabled requires_grad promote_types
 result_type can_cast rand randn randint randperm rand_like randn_like uniform_ normal_
 manual_seed bernoulli multinomial get_default_dtype set_default_dtype retain_grad
-special_xlogy special_entr entr
+special_entr entr expit linalg_matmul linalg_vecdot linalg_diagonal
 arccos arcsin arctan arctan2 asin atan atan2 acosh asinh atanh
 softplus logsigmoid leaky_relu gelu elu hardtanh dropout
 device _record_function_enter_new _record_function_exit._RecordFunction
 """
 BASIC = set(ONE_THING.split())
 BASIC |= {f"{name}_" for name in BASIC}  # the same in place
+BASIC |= {f"special_{name}" for name in BASIC}  # the same by another name
 
 
 class Calls(TorchFunctionMode):

@@ -206,7 +206,7 @@ def about_shape(output: Output, got: np.ndarray, right: np.ndarray) -> str:
             return f": {too_many(more)} along the axis {names[i]}"
         more_each = [got.shape[i] - right.shape[i] for i in other]
         said = (f"{too_many(m)} along {names[i]}" for m, i in zip(more_each, other))
-        return f": {', '.join(said)}"
+        return f": {', '.join(dict.fromkeys(said))}"
     if got.squeeze().shape == right.squeeze().shape:
         return ": an axis of size 1 is " + (
             "missing" if got.ndim < right.ndim else "too many"

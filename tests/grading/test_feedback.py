@@ -136,6 +136,55 @@ def merged_in_turn(x, w_qkv, w_o, n_heads):
     return merged @ w_o, w
 
 
+def gates_as_they_are(x, state, weight_x, weight_state, bias_x, bias_state):
+    d = state.shape[1]
+    r, z, n = (x @ weight_x.T + bias_x).split(d, dim=1)
+    r_h, z_h = (state @ weight_state[: 2 * d].T + bias_state[: 2 * d]).split(d, dim=1)
+    r, z = r + r_h, z + z_h
+    n_h = (r * state) @ weight_state[2 * d :].T + bias_state[2 * d :]
+    return (1 - z) * torch.tanh(n + n_h) + z * state
+
+
+def sigmoid_in_steps(x, state, weight_x, weight_state, bias_x, bias_state):
+    d = state.shape[1]
+    r, z, n = (x @ weight_x.T + bias_x).split(d, dim=1)
+    r_h, z_h = (state @ weight_state[: 2 * d].T + bias_state[: 2 * d]).split(d, dim=1)
+    r, z = (1 / (2 + (-gate).exp()) for gate in (r + r_h, z + z_h))
+    n_h = (r * state) @ weight_state[2 * d :].T + bias_state[2 * d :]
+    return (1 - z) * torch.tanh(n + n_h) + z * state
+
+
+def the_wrong_one_returned(x):
+    first = torch.softmax(x @ x.mT, dim=-1)
+    others = first * (1 - torch.eye(x.shape[-2]))
+    others = others / others.sum(-1, keepdim=True)
+    return others @ x, first
+
+
+def distances_added_up(weights):
+    links = weights.argmax(1)
+    gap = links[:, None] - links[None]
+    return links, torch.triu(gap.clamp(min=0), 1).sum().item()
+
+
+def scores_over_their_sum(queries, keys, values, score, w):
+    e = (queries @ w if score == "general" else queries) @ keys.mT
+    e = e / keys.shape[-1] ** 0.5 if score == "scaled dot" else e
+    weights = e / e.sum(-1, keepdim=True)
+    return weights @ values, weights
+
+
+def alike_for_all(x):
+    n = x.shape[-2]
+    weights = ((1 - torch.eye(n)) / (n - 1)).expand(*x.shape[:-1], n)
+    return weights @ x, weights
+
+
+def softmax_over_the_channels(features, query):
+    weights = torch.softmax(features * query[..., None, None], dim=1)
+    return (weights * features).sum((2, 3)), weights.sum(1)
+
+
 def in_a_loop(k, d_model):
     blocks = []
     for a in k * 10000.0 ** (-torch.arange(0, d_model, 2) / d_model):
@@ -195,6 +244,21 @@ LOCATED = [
     ("10.1", values_from_the_end, "^(?!.*a step is missing)"),
     ("10.3", merged_in_turn, r"^(?!.*runs first)"),
     ("08.2", in_a_loop, "^(?!.*rest of that line)"),
+    (
+        "02.1",
+        gates_as_they_are,
+        "in the solution the next step is a `sigmoid`, in yours",
+    ),
+    ("02.1", sigmoid_in_steps, "^(?!.*the next step is)"),
+    (
+        "05.1",
+        the_wrong_one_returned,
+        r"the right `weights` is there \(line \d+, `others = others .*not what is ret",
+    ),
+    ("03.4", distances_added_up, "look from the rest of that line on"),
+    ("04.1", scores_over_their_sum, "some of `weights` are negative"),
+    ("05.1", alike_for_all, "in `weights` all that is not zero in a row is the same"),
+    ("04.7", softmax_over_the_channels, "over y and x together they sum to"),
     ("11.8", lambda: ("Maria", 0.3506451 * math.log(10), "b"), "logarithm has another"),
 ]
 

@@ -35,8 +35,13 @@ def plain_idf(counts: Tensor) -> Tensor:
     return tf_idf(counts)[0]
 
 
-def draw_counts(rng: np.random.Generator, unseen: int = 0) -> Args:
-    """Draw counts in which no column is empty but the last `unseen` ones."""
+def draw_counts(
+    rng: np.random.Generator, unseen: int = 0, wordless: bool = False
+) -> Args:
+    """Draw counts in which no column is empty but the last `unseen` ones.
+
+    Where one is `wordless`, another document is there that holds no term at all.
+    """
     documents, terms = sizes(rng, 2, least=4)
     counts = rng.poisson(1.2, (documents, terms))
     counts[:, 0] = rng.integers(1, 4, documents)  # a term that is everywhere
@@ -45,6 +50,8 @@ def draw_counts(rng: np.random.Generator, unseen: int = 0) -> Args:
         counts[rng.permutation(documents)[:2], term] = 3, 0
     if unseen:
         counts[:, -unseen:] = 0
+    if wordless:
+        counts = np.insert(counts, rng.integers(documents + 1), 0, axis=0)
     return (counts.astype(np.int64),)
 
 
@@ -64,7 +71,12 @@ QUESTION = Question(
     minutes=8,
     next_step="count the documents that hold each term, then take the logarithm.",
     parts=(
-        Part("idf", 2, lambda rng: [draw_counts(rng), draw_counts(rng)], view=first),
+        Part(
+            "idf",
+            2,
+            lambda rng: [draw_counts(rng), draw_counts(rng, wordless=True)],
+            view=first,
+        ),
         Part("the table", 1, lambda rng: [draw_counts(rng), draw_counts(rng)], second),
         Part(
             "a term that no document holds",
@@ -133,6 +145,12 @@ QUESTION = Question(
             "terms_for_documents",
             "N is the number of terms (columns); it is the number of documents (rows)",
             lambda c: weighted(c, seen(c, torch.log(c.shape[1] / document_counts(c)))),
+        ),
+        Mistake(
+            "wordless_left_out",
+            "a document without any word is left out of N: it is one of the "
+            "collection too, and the term is not in it",
+            lambda c: weighted(c, plain_idf(c[c.sum(1) > 0])),
         ),
         Mistake(
             "sums_over_terms",
@@ -220,6 +238,10 @@ WRONG = [
     (
         "terms_for_documents",
         by_term(if_used(lambda c, t: math.log(t.shape[1] / holding(c)))),
+    ),
+    (
+        "wordless_left_out",
+        by_term(if_used(lambda c, t: math.log(int(t.any(dim=1).sum()) / holding(c)))),
     ),
     ("one_added_to_n", by_term(lambda c, t: math.log(len(c) / (holding(c) + 1)))),
     (

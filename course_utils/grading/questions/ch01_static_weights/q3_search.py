@@ -160,6 +160,18 @@ QUESTION = Question(
             lambda q, d: (search(q, d)[0], float(search(q, d)[0].max())),
         ),
         Mistake(
+            "best_by_dot",
+            "`best` is the place of the largest dot product, not of the largest "
+            "cosine: a long document wins there because it is long",
+            lambda q, d: (search(q, d)[0], int((d @ q).argmax())),
+        ),
+        Mistake(
+            "empty_left_out",
+            "a document without any known word is left out, so that there is a score "
+            "too few, and the places after it are others: it keeps its place",
+            lambda q, d: search(q, d[d.any(dim=1)]),
+        ),
+        Mistake(
             "zero_length",
             "a row of zeros is divided by its length, zero by zero, which is not a "
             "number, and it spoils the ranking too",
@@ -220,6 +232,8 @@ WRONG = [
         "counted_from_one",
         lambda q, d: (by_row(cosine)(q, d)[0], by_row(cosine)(q, d)[1] + 1),
     ),
+    ("best_by_dot", lambda q, d: (by_row(cosine)(q, d)[0], by_row(torch.dot)(q, d)[1])),
+    ("empty_left_out", lambda q, d: by_row(cosine)(q, [x for x in d if x.any()])),
     ("worst", lambda q, d: (by_row(cosine)(q, d)[0], by_row(cosine)(q, d)[0].argmin())),
     (
         "score_for_place",

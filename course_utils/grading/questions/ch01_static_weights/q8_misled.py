@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,17 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "alone_with_its_label",
+            "a label has a single document: no other one can be its neighbour with the "
+            "same label; each label needs two at least",
+            changed(labels=[0.0, 1.0, 1.0, 1.0, 1.0, 1.0]),
+            lambda args, value: (
+                same_sizes(value)
+                and has_two_labels(value)
+                and min(Counter(np.asarray(value[1]).tolist()).values()) == 1
+            ),
+        ),
         Mistake(
             "do_not_fit",
             "these do not fit together: one label for each document (row), one weight "

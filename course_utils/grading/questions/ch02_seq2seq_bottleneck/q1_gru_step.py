@@ -305,7 +305,7 @@ def by_einsum(x, state, w_x, w_h, b_x, b_h):
             + b[i]
         )
 
-    r, z = both(0, state).sigmoid(), both(1, state).sigmoid()
+    r, z = both(0, state).sigmoid(), torch.special.expit(both(1, state))
     return z * state + (1 - z) * both(2, r * state).tanh()
 
 

@@ -95,6 +95,12 @@ QUESTION = Question(
             lambda t: (t[:, :-2], t[:, 2:], t[:, 2:] != 0),
         ),
         Mistake(
+            "end_not_read",
+            "the end token is taken out wherever it stands: what is read is cut off at "
+            "the last place alone, where a short sentence has its padding",
+            lambda t: (t[:, :-1] * (t[:, :-1] != 2), t[:, 1:], t[:, 1:] != 0),
+        ),
+        Mistake(
             "end_not_counted",
             "the end token does not count here: then nobody teaches the decoder when "
             "to stop",
@@ -141,6 +147,10 @@ WRONG = [
     ("backwards", lists(lambda r: r[1:], lambda r: r[:-1])),
     ("rolled", lists(lambda r: r, lambda r: r[1:] + r[:1])),
     ("two_apart", lists(lambda r: r[:-2], lambda r: r[2:])),
+    (
+        "end_not_read",
+        lists(lambda r: [0 if i == 2 else i for i in r[:-1]], lambda r: r[1:]),
+    ),
     (
         "all_counted",
         lambda t: (t[:, :-1], t[:, 1:], torch.full_like(t[:, 1:], True).bool()),

@@ -252,6 +252,15 @@ QUESTION = Question(
             ],
         ),
         Mistake(
+            "counts_of_all",
+            "these are counts of the right sentences, one for a bucket without any, "
+            "too: divide by the sentences of the bucket, where there are some",
+            lambda h, r, n, b: [
+                sum(x for x, y in zip(equal(h, r), n) if low <= y <= high)
+                for low, high in b
+            ],
+        ),
+        Mistake(
             "failures_left_out",
             "a bucket whose sentences all failed is left out: its share is 0; only a "
             "bucket without any sentence has none",
@@ -324,6 +333,13 @@ WRONG += [
     ("from_the_shortest", cumulative),
     ("lengths_compared", by_bucket(lambda h, r: len(h) - len(r) == 0)),
     ("failures", by_bucket(list.__ne__)),
+    (
+        "counts_of_all",
+        lambda h, r, n, b: [
+            len([i for i, y in enumerate(n) if y in range(lo, hi + 1) and h[i] == r[i]])
+            for lo, hi in b
+        ],
+    ),
     ("whole_numbers", lambda *given: [x // 1 for x in by_bucket(list.__eq__)(*given)]),
     ("failures_left_out", lambda *given: [*filter(None, exact_by_length(*given))]),
 ]

@@ -122,6 +122,20 @@ QUESTION = Question(
             lambda e, h, m: blend(torch.sigmoid(e) * m, h),
         ),
         Mistake(
+            "gates_shared_out",
+            "gates (sigmoids) are divided by their sum: the weights sum to one, but a "
+            "softmax is made of exponentials, so that a gap of scores is a ratio",
+            lambda e, h, m: blend(
+                torch.sigmoid(e) * m / (torch.sigmoid(e) * m).sum(1, keepdim=True), h
+            ),
+        ),
+        Mistake(
+            "divided_by_the_words",
+            "the exponentials are divided by the number of words: they share one unit "
+            "if they are divided by their own sum",
+            lambda e, h, m: blend(e.exp() * m / m.sum(1, keepdim=True), h),
+        ),
+        Mistake(
             "too_small_a_number",
             "the padding still gets a little weight: a number such as -10 is small, "
             "not minus infinity; write -inf",
@@ -196,6 +210,19 @@ WRONG = [
     (
         "context_divided",
         lambda e, h, m: (lambda a: ((a[..., None] * h).mean(1), a))(weighed(e, m)),
+    ),
+    (
+        "gates_shared_out",
+        lambda e, h, m: (lambda g: (mixed(g, h), g))(
+            (1 / (1 + (-e).exp())).where(m, 0.0)
+            / (1 / (1 + (-e).exp())).where(m, 0.0).sum(-1)[:, None]
+        ),
+    ),
+    (
+        "divided_by_the_words",
+        lambda e, h, m: (lambda a: (mixed(a, h), a))(
+            e.exp().where(m, 0.0) / m.float().sum(-1)[:, None]
+        ),
     ),
     ("order", lambda e, h, m: (weighed(e, m), mixed(weighed(e, m), h))),
 ]

@@ -55,7 +55,14 @@ QUESTION = Question(
             "the first number divides by the sure links: it asks how many of the "
             "predicted ones are allowed",
             lambda: (3 / 4, RATES[1]),
-            rate_is(0, 3 / 4, 1.0),
+            rate_is(0, 3 / 4),
+        ),
+        Mistake(
+            "all_allowed",
+            "the first number is 1, as if every predicted link were allowed: look each "
+            "of them up, and divide by how many are predicted",
+            lambda: (1.0, 1 - 8 / 9),
+            rate_is(0, 1.0),
         ),
         Mistake(
             "possible_without_sure",
@@ -136,5 +143,7 @@ WRONG = [
     ("possible_in_the_denominator", lambda: [0.8, 0.417]),
     ("of_the_possible", lambda: (0.571, 2 / 9)),
     ("negative", lambda: (0.8, -1 / 6)),
+    ("recall", lambda: (0.75, 2 / 9)),
+    ("all_allowed", lambda: (1, 0.111)),
 ]
 NOT_IN_HINTS = {"0.8", "0.22", "4/5", "2/9", "four", "80"}

@@ -126,6 +126,12 @@ QUESTION = Question(
             lambda q, k, v, score, w: finish(scores_of(q, k, score, w), v, dim=-2),
         ),
         Mistake(
+            "keys_averaged",
+            "the keys are averaged, not the values: a key says where to look, a value "
+            "what is fetched there",
+            lambda q, k, v, score, w: finish(scores_of(q, k, score, w), k),
+        ),
+        Mistake(
             "axis_from_the_left",
             "the axis of the softmax is counted from the left: with a batch axis in "
             "front it is no longer that of the keys",
@@ -225,6 +231,7 @@ RIGHT = [operator(named)]
 WRONG = [
     ("softmax_over_queries", operator(named, axis=-2)),
     ("axis_from_the_left", operator(named, axis=1)),
+    ("keys_averaged", lambda q, k, v, s, w: operator(named)(q, k, k, s, w)),
     (
         "always_scaled",
         operator(lambda q, k, s, w: named(q, k, s, w) / k.shape[-1] ** 0.5),

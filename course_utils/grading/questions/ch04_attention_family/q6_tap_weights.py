@@ -140,6 +140,22 @@ QUESTION = Question(
             lambda n, window, dilation: at(places(n, window, dilation, 0), n),
         ),
         Mistake(
+            "first_token_unseen",
+            "no tap ever looks at the first token: its place is 0, and that is inside "
+            "the text",
+            lambda n, window, dilation: (
+                tap_weights(n, window, dilation) * (torch.arange(n) > 0)
+            ),
+        ),
+        Mistake(
+            "strided",
+            "only every so many queries look anywhere: that is a stride; a dilation "
+            "spreads the taps, and every query has its row",
+            lambda n, window, dilation: (
+                tap_weights(n, window, 1) * (torch.arange(n)[:, None] % dilation == 0)
+            ),
+        ),
+        Mistake(
             "ones_over_the_window",
             "every tap has a 1 for each place in the window: a tap looks at one place "
             "only, so no row of its table sums to more than one",
@@ -260,6 +276,8 @@ WRONG = [
     ("flipped", taps(lambda i, tap, d, n: i - tap * d)),
     ("wrapped", taps(lambda i, tap, d, n: (i + tap * d) % n)),
     ("clamped", taps(lambda i, tap, d, n: min(max(i + tap * d, 0), n - 1))),
+    ("first_token_unseen", taps(lambda i, tap, d, n: i + tap * d or n)),
+    ("strided", taps(lambda i, tap, d, n: n if i % d else i + tap)),
     ("one_table", lambda n, w, d: diagonals(n, w, d).sum(0)),
 ]
 PARTIAL = [(1, lambda n, w, d: conv_impulses(n, w, 1)), (2, by_diag)]

@@ -65,6 +65,12 @@ def scaled(features: Tensor, query: Tensor) -> Tensor:
     return look_at_map(features, query / math.sqrt(query.shape[-1]))[1]
 
 
+def weighed_by(scores: Tensor, features: Tensor) -> Pair:
+    """Finish from scores (batch, y, x) that went wrong."""
+    weights = torch.softmax(scores.flatten(1), dim=1).reshape(scores.shape)
+    return torch.einsum("byx,bdyx->bd", weights, features), weights
+
+
 QUESTION = Question(
     id="04.7",
     title="An image as a set of keys",
@@ -118,6 +124,27 @@ QUESTION = Question(
             "the batch; the cells of one image share one unit",
             softmax_over_images,
             lambda args, value: np.allclose(np.sum(value[1], 0), 1, atol=1e-3),
+        ),
+        Mistake(
+            "averaged_once_more",
+            "the weighted cells are averaged once more: the weights already sum to "
+            "one, so their sum is the average",
+            lambda f, q: (
+                look_at_map(f, q)[0] / math.prod(f.shape[2:]),
+                look_at_map(f, q)[1],
+            ),
+        ),
+        Mistake(
+            "laid_out_flat",
+            "the weights are right, in one row for each image: lay them out as the "
+            "cells lie in the map",
+            lambda f, q: (look_at_map(f, q)[0], look_at_map(f, q)[1].flatten(1)),
+        ),
+        Mistake(
+            "cosines",
+            "the scores are divided by the lengths of cell and query: this question "
+            "asks for the plain dot score",
+            lambda f, q: weighed_by(torch.cosine_similarity(f, q[..., None, None]), f),
         ),
         Mistake(
             "mean_of_cells",
@@ -184,6 +211,17 @@ def map_by(weigh):
     return answer
 
 
+def averaged(weights, features):
+    return (weights[:, None] * features).mean((2, 3)), weights
+
+
+def of_directions(features, query):
+    unit = features / features.norm(dim=1, keepdim=True)
+    e = products(unit, query / query.norm(dim=1, keepdim=True))
+    weights = e.exp() / e.exp().sum((1, 2), keepdim=True)
+    return pooled(weights, features), weights
+
+
 RIGHT = [
     by_cells(rows, in_rows),
     by_cells(columns, lambda a, f: a.view(len(f), f.shape[3], -1).mT),
@@ -201,5 +239,8 @@ WRONG = [
         lambda f, q: (f.flatten(2).mean(2), by_cells(rows, in_rows)(f, q)[1]),
     ),
     ("sum_of_cells", map_by(lambda e: e)),
+    ("averaged_once_more", lambda f, q: averaged(by_cells(rows, in_rows)(f, q)[1], f)),
+    ("laid_out_flat", by_cells(rows, lambda weights, f: weights)),
+    ("cosines", of_directions),
     ("scaled", lambda f, q: by_cells(rows, in_rows)(f, q / math.sqrt(q.shape[1]))),
 ]

@@ -131,6 +131,18 @@ QUESTION = Question(
             lambda length, n: 1 / (1 + n * math.exp(-2 * length)),
         ),
         Mistake(
+            "others_score_the_length",
+            "the others get the score of a vector of this length with a unit vector: "
+            "at right angles, the lengths make no difference to a dot product",
+            lambda length, n: 1 / (1 + n * math.exp(length - length**2)),
+        ),
+        Mistake(
+            "sign_of_the_exponent",
+            "the longer the token, the less it keeps here: look at the sign in the "
+            "exponent once the fraction is divided by its numerator",
+            lambda length, n: 1 / (1 + n * math.exp(length**2)),
+        ),
+        Mistake(
             "square_halved",
             "the score with itself is halved, as in a distance: it is the plain dot "
             "product",
@@ -155,4 +167,12 @@ WRONG = [
     ("weight_of_one_other", lambda length, n: 1 / (math.exp(length**2) + n)),
     ("itself_not_in_the_sum", lambda length, n: math.exp(length * length) / n),
     ("length_doubled", lambda length, n: 1 / (1 + n / math.exp(length) ** 2)),
+    (
+        "others_score_the_length",
+        lambda length, n: torch.softmax(torch.tensor([length**2, *[length] * n]), 0)[0],
+    ),
+    (
+        "sign_of_the_exponent",
+        lambda length, n: math.exp(-(length**2)) / (math.exp(-(length**2)) + n),
+    ),
 ]

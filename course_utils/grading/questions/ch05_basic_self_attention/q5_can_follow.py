@@ -199,6 +199,26 @@ QUESTION = Question(
             lambda wants: sum(n > 2 for n in circles(wants)),
         ),
         Mistake(
+            "circles_counted",
+            "this is the number of circles: asked for is how many wishes can be "
+            "fulfilled",
+            lambda wants: len(circles(wants)),
+        ),
+        Mistake(
+            "half_a_circle_lost",
+            "every other wish of a long circle is given up: when one of them goes, the "
+            "others are a chain, and a chain can be fulfilled",
+            lambda wants: (
+                len(wants) - sum((n + 1) // 2 for n in circles(wants) if n > 2)
+            ),
+        ),
+        Mistake(
+            "even_circles_kept",
+            "circles with an even number of tokens lose nothing here: write the chain "
+            "of inequalities once round one of four",
+            lambda wants: len(wants) - sum(n > 1 and n % 2 for n in circles(wants)),
+        ),
+        Mistake(
             "own_wish_lost",
             "a token that wants itself is taken for a contradiction: its wish is about "
             "an entry of the diagonal, which no other wish needs",
@@ -250,16 +270,20 @@ def by_colours(wants):
     return torch.tensor(len(wants) - lost)
 
 
-def by_sets(wants):
-    w, rings = wants.tolist(), set()
+def rings(wants):
+    w, found = wants.tolist(), set()
     for token in range(len(w)):
         for _ in w:
             token = w[token]
         ring = [token]
         while w[ring[-1]] != token:
             ring.append(w[ring[-1]])
-        rings.add(frozenset(ring))
-    return float(len(w) - sum(len(ring) >= 3 for ring in rings))
+        found.add(frozenset(ring))
+    return found
+
+
+def by_sets(wants):
+    return float(len(wants) - sum(len(ring) >= 3 for ring in rings(wants)))
 
 
 def by_powers(wants):
@@ -289,6 +313,15 @@ RIGHT = [in_steps, by_colours, by_sets, by_powers]
 WRONG = [
     ("yes_or_no", lambda wants: in_steps(wants) == len(wants)),
     ("everything", lambda wants: wants.shape[0]),
+    ("circles_counted", lambda wants: len(rings(wants))),
+    (
+        "half_a_circle_lost",
+        lambda w: len(w) - sum(-(-len(r) // 2) for r in rings(w) if len(r) >= 3),
+    ),
+    (
+        "even_circles_kept",
+        lambda w: len(w) - sum(len(r) % 2 for r in rings(w) if len(r) >= 3),
+    ),
     ("tokens_wanted", lambda wants: len(wants.unique())),
     ("given_up", lambda wants: len(wants) - in_steps(wants)),
     ("only_from_the_first", met_from_the_first),

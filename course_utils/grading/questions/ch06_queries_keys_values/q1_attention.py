@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from course_utils.grading.questions.draw import first, normal, second, sizes
@@ -117,6 +118,16 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "directions_alone",
+            "queries and keys are divided by their lengths: that is the cosine, and a "
+            "long key no longer counts for more; here it is the plain dot product",
+            lambda q, k, v: attend(
+                products(F.normalize(q, dim=-1), F.normalize(k, dim=-1))
+                / math.sqrt(k.shape[-1]),
+                v,
+            ),
+        ),
         Mistake("no_scale", SCALE_MISSING, lambda q, k, v: attend(products(q, k), v)),
         Mistake(
             "scale_d_v",
@@ -245,6 +256,10 @@ def scaled(q, k, v):
     return dots(q, k) * q.shape[1] ** -0.5
 
 
+def unit_rows(x):
+    return x / dots(x, x).diag().sqrt()[:, None]
+
+
 def by_einsum(q, k, v):
     scores = torch.einsum("...qd,...kd->...qk", q, k) * q.shape[-1] ** -0.5
     weights = torch.softmax(scores, -1)
@@ -256,6 +271,10 @@ RIGHT = [
     lambda q, k, v: [t.float() for t in by_einsum(q.double(), k.double(), v.double())],
 ]
 WRONG = [
+    (
+        "directions_alone",
+        by_loop(lambda q, k, v: scaled(unit_rows(q), unit_rows(k), v), over_keys),
+    ),
     ("no_scale", by_loop(lambda q, k, v: dots(q, k), over_keys)),
     ("scale_d_v", by_loop(lambda q, k, v: dots(q, k) / v.shape[1] ** 0.5, over_keys)),
     ("scale_keys", by_loop(lambda q, k, v: dots(q, k) / len(k) ** 0.5, over_keys)),

@@ -22,21 +22,34 @@ def split_as(order: str, x: Tensor, weight: Tensor, d_k: int) -> tuple[Tensor, .
     return tuple(parts[order.index(name)] for name in "qkv")
 
 
+def cut_at(x: Tensor, weight: Tensor, d_k: int, end: int) -> tuple[Tensor, ...]:
+    """The right split, but for the place where the values end."""
+    made = x @ weight.T
+    return made[..., :d_k], made[..., d_k : 2 * d_k], made[..., 2 * d_k : end]
+
+
 def swapped_widths(x: Tensor, weight: Tensor, d_k: int) -> tuple[Tensor, ...]:
     d_v = weight.shape[0] - 2 * d_k
     parts = (x @ weight.T).split([d_v, d_v, weight.shape[0] - 2 * d_v], dim=-1)
     return tuple(parts)
 
 
-def draw_fused(rng: np.random.Generator, *batch: int) -> Args:
+def draw_fused(rng: np.random.Generator, *batch: int, wide: bool = False) -> Args:
+    """Draw tokens and a fused weight; where it is wide, d_v is more than d_model."""
     token, d_model, d_k, more = sizes(rng, 4)
+    d_model += 2 * more
     d_v = int(rng.choice([n for n in range(d_k - 1, d_k + 4) if n != d_k]))
-    weight = normal(rng, 2 * d_k + d_v, d_model + 2 * more)
-    return normal(rng, *batch, token, d_model + 2 * more), weight, d_k
+    d_v = d_model + 2 if wide else d_v
+    weight = normal(rng, 2 * d_k + d_v, d_model)
+    return normal(rng, *batch, token, d_model), weight, d_k
 
 
 def draw_fused_batches(rng: np.random.Generator) -> list[Args]:
     return [draw_fused(rng, 2), draw_fused(rng, 5)]
+
+
+def draw_wide_batches(rng: np.random.Generator) -> list[Args]:
+    return [*draw_fused_batches(rng), draw_fused(rng, 2, wide=True)]
 
 
 QUESTION = Question(
@@ -56,7 +69,7 @@ QUESTION = Question(
     parts=(
         Part("queries", 1, draw_fused_batches, view=first),
         Part("keys", 1, draw_fused_batches, view=second),
-        Part("values", 1, draw_fused_batches, view=lambda value: value[2]),
+        Part("values", 1, draw_wide_batches, view=lambda value: value[2]),
         Part(
             "one sequence alone",
             1,
@@ -119,6 +132,35 @@ QUESTION = Question(
             lambda x, weight, d_k: tuple((x @ weight.T)[..., i::3] for i in range(3)),
         ),
         Mistake(
+            "values_as_wide_as_tokens",
+            "the values are taken to be d_model wide, as the tokens are: d_v is any "
+            "width, and the number of the weight's rows says which",
+            lambda x, weight, d_k: cut_at(x, weight, d_k, 2 * d_k + x.shape[-1]),
+        ),
+        Mistake(
+            "values_d_k_wide",
+            "the values are cut to a width of d_k: theirs is another one, all that is "
+            "left when queries and keys are cut off",
+            lambda x, weight, d_k: cut_at(x, weight, d_k, 3 * d_k),
+        ),
+        Mistake(
+            "last_d_k",
+            "the values are the last d_k numbers: theirs is another width, all that is "
+            "left when queries and keys are cut off",
+            lambda x, weight, d_k: (
+                *split_fused(x, weight, d_k)[:2],
+                (x @ weight.T)[..., -d_k:],
+            ),
+        ),
+        Mistake(
+            "keys_and_the_rest",
+            "the values begin where the keys do: both are cut off before them",
+            lambda x, weight, d_k: (
+                *split_fused(x, weight, d_k)[:2],
+                (x @ weight.T)[..., d_k:],
+            ),
+        ),
+        Mistake(
             "values_before_keys",
             "keys and values have changed places: the fused rows come as queries, "
             "keys, values",
@@ -146,6 +188,16 @@ def cut_rows(*order):
     return answer
 
 
+def values_from(rows):
+    """The values by some rows of the weight."""
+
+    def answer(x, weight, d_k):
+        queries, keys = (x @ w.mT for w in weight[: 2 * d_k].split(d_k))
+        return queries, keys, x @ rows(weight, d_k).mT
+
+    return answer
+
+
 RIGHT = [cut_rows("q", "k", "v")]
 WRONG = [
     ("equal_thirds", thirds),
@@ -156,5 +208,9 @@ WRONG = [
         lambda x, w, d_k: [torch.nn.functional.linear(x, w[i::3]) for i in range(3)],
     ),
     ("values_before_keys", cut_rows("q", "v", "k")),
+    ("values_as_wide_as_tokens", values_from(lambda w, d: w[2 * d :][: w.shape[1]])),
+    ("values_d_k_wide", values_from(lambda w, d: w[2 * d :][:d])),
+    ("last_d_k", values_from(lambda w, d: w[len(w) - d :])),
+    ("keys_and_the_rest", values_from(lambda w, d: w[d:])),
 ]
 PARTIAL = [(1, cut_rows("k", "q", "v"))]

@@ -83,6 +83,36 @@ QUESTION = Question(
             ),
         ),
         Mistake(
+            "sign_beside_the_diagonal",
+            "the diagonal is right, beside it the sign is not: when one score rises "
+            "the other weights fall, as each column must sum to zero",
+            lambda s: softmax_jacobian(s).abs(),
+        ),
+        Mistake(
+            "ones_on_the_diagonal",
+            "1 stands on the diagonal where a_i should: differentiate the numerator, "
+            "and see what is left of it beside the sum",
+            lambda s: (
+                torch.eye(len(s))
+                - torch.outer(torch.softmax(s, -1), torch.softmax(s, -1))
+            ),
+        ),
+        Mistake(
+            "slope_of_the_sigmoid",
+            "these are slopes of the sigmoid, each score by itself: in a softmax all "
+            "scores share one sum",
+            lambda s: torch.diag(torch.sigmoid(s) * (1 - torch.sigmoid(s))),
+        ),
+        Mistake(
+            "gradient_of_the_sum",
+            "these are the derivatives of the sum of all weights, which is 1 whatever "
+            "the scores: each weight has derivatives of its own, a row of the matrix",
+            lambda s: torch.zeros_like(s),
+            lambda args, value: (
+                value.shape == args[0].shape and bool(np.abs(value).max() < 1e-5)
+            ),
+        ),
+        Mistake(
             "no_diagonal_term",
             "the term of the numerator is missing: a_i's own exponential also depends "
             "on s_i, which adds something on the diagonal",
@@ -136,6 +166,11 @@ def jacobian(entry):
     return answer
 
 
+def gradient_of_the_sum(scores):
+    s = scores.clone().requires_grad_()
+    return torch.autograd.grad(s.softmax(0).sum(), s)[0]
+
+
 ZERO = torch.tensor(0.0)
 RIGHT = [
     jacobian(lambda i, j, a: a[i] * (float(i == j) - a[j])),
@@ -152,6 +187,19 @@ WRONG = [
     ),
     ("no_diagonal_term", jacobian(lambda i, j, a: -a[i] * a[j])),
     ("outer_of_one_minus_p", jacobian(lambda i, j, a: a[i] * (1 - a[j]))),
+    (
+        "sign_beside_the_diagonal",
+        jacobian(lambda i, j, a: a[i] * (1 - a[i]) if i == j else a[i] * a[j]),
+    ),
+    (
+        "ones_on_the_diagonal",
+        jacobian(lambda i, j, a: float(i == j) - a[i] * a[j]),
+    ),
+    (
+        "slope_of_the_sigmoid",
+        lambda s: torch.diag(torch.sigmoid(s) - torch.sigmoid(s) ** 2),
+    ),
+    ("gradient_of_the_sum", lambda s: gradient_of_the_sum(s)),
     ("negative", jacobian(lambda i, j, a: a[i] * (a[j] - float(i == j)))),
     ("one_number_per_weight", lambda s: s.softmax(0).mul(1 - s.softmax(0))),
 ]

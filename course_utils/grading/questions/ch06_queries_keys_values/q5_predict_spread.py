@@ -73,10 +73,17 @@ QUESTION = Question(
         ),
         Mistake(
             "variance_doubled",
-            "the second number is a variance again: take the root, or think in "
-            "standard deviations from the start",
+            "the second number is a variance: take the root, or think in standard "
+            "deviations from the start",
             lambda: (8.0, 1024.0, 128.0),
-            spread_is(1, 1024, 128),
+            spread_is(1, 1024),
+        ),
+        Mistake(
+            "grows_as_a_variance",
+            "the second number has grown as a variance grows: a standard deviation "
+            "grows by the root of that",
+            lambda: (8.0, 128.0, 16.0),
+            spread_is(1, 128),
         ),
         Mistake(
             "scale_cures_all",
@@ -137,5 +144,7 @@ WRONG = [
     ("two_d_k", lambda: (128, 0, 0)),
     ("multiplied_by_the_scale", lambda: (8, 32, 256)),
     ("root_of_two", lambda: (8, 11.3, 1.41)),
+    ("variance_doubled", lambda: (8, 1024, 4)),
+    ("grows_as_a_variance", lambda: (8.0, 8 * 2**4, 16)),
 ]
 NOT_IN_HINTS = {"8", "32", "4", "eight", "thirty-two"}

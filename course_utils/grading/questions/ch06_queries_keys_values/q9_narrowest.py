@@ -189,11 +189,28 @@ def is_cut(args: Args, value: Any) -> bool:
 def keys_elsewhere(args: Args, value: Any) -> bool:
     """The queries stay among the table's columns, the keys leave its rows."""
     table, (queries, keys) = args[0], value
+    if same_weights(args, value):
+        return False  # whatever the keys are, nothing is wrong with them
     inside = rank_of(np.hstack([unit(table), unit(queries)])) == rank_of(table)
     rows = np.vstack([unit(table), np.ones((1, table.shape[1]))])
     if len(keys) != table.shape[1] or rank_of(rows) == table.shape[1]:
         return inside
     return inside and rank_of(np.vstack([rows, unit(keys).T])) > rank_of(rows)
+
+
+def one_column_each(args: Args, value: Any) -> bool:
+    """The right weights, from as many columns as there are keys or queries."""
+    wide = width_is(lambda width, least, rank: width > rank)
+    return bool(wide(args, value)) and np.shape(value[0])[1] >= min(args[0].shape)
+
+
+def wider_than_needed(args: Args, value: Any) -> bool:
+    """The right weights of tables like those of the task, and too many columns."""
+    table = np.asarray(args[0], np.float64)
+    if rank_of(table) == min(table.shape):  # a probe: the table is just any table
+        return fits(args, value)
+    width = np.shape(value[0])[1]
+    return same_weights(args, value) and width > rank_of(centred_array(table))
 
 
 def columns_moved(args: Args, value: Any) -> bool:
@@ -266,7 +283,7 @@ QUESTION = Question(
             "the weights are right, with as many columns as there are keys (or "
             "queries): that always works; how many does this table need?",
             as_they_are,
-            width_is(lambda width, least, rank: width > rank),
+            one_column_each,
         ),
         Mistake(
             "centred_and_one_more",
@@ -352,6 +369,13 @@ QUESTION = Question(
                 and np.shape(value[0])[1] == rank_of(args[0]) - 1
                 and nearly(products(value), cut(args[0], np.shape(value[0])[1]))
             ),
+        ),
+        Mistake(
+            "wider_than_needed",
+            "the weights are right, but more columns than they need: which singular "
+            "values are zero, once what no weight notices is taken out?",
+            lambda scores: factored(scores, d_k=1 + rank(scores)),
+            wider_than_needed,
         ),
         Mistake(
             "width_of_some",
@@ -461,6 +485,15 @@ def above(threshold):
     return answer
 
 
+def one_more_than_its_rank(scores):
+    """The width of the table itself and one more, in a scale that counts on it."""
+    u, s, vh = torch.linalg.svd(scores - scores.mean(1, keepdim=True))
+    d = torch.linalg.matrix_rank(scores).item() + 1
+    s = torch.nn.functional.pad(s, (0, d))
+    u, v = (torch.nn.functional.pad(x, (0, d)) for x in (u, vh.T))
+    return d**0.5 * u[:, :d] * s[:d], v[:, :d] * 1.0
+
+
 RIGHT = [by_numpy, by_pivots, by_svd()]
 WRONG = [
     ("do_not_fit", lambda scores: (scores, scores)),
@@ -481,9 +514,10 @@ WRONG = [
     ("table_cut", rank_of_another),
     ("width_of_some", by_svd(as_it_is, lambda d: 2)),
     ("width_of_some", by_svd(width=lambda d: 2)),
-    ("width_of_some", by_svd(width=lambda d: 4)),
+    ("wider_than_needed", by_svd(width=lambda d: 4)),
     ("rows_divided", by_svd(lambda s: F.normalize(s - s.mean(1, keepdim=True)))),
     ("keys_of_columns", columns_of_vh(False)),
     ("keys_of_columns", columns_of_vh(True)),
+    ("wider_than_needed", one_more_than_its_rank),
 ]
 PARTIAL = [(1, as_they_are), (2, factored), (2, above(1e-4))]
