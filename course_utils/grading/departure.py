@@ -231,6 +231,8 @@ def located(
             next_step = f"the {word(mine[first])} after it"
             step = next_step if len(wrong) == 1 else "the rest"
             there_on = f"look at {step} of that line"
+            if len(lines) > 1:  # a detour may be right, and the slip behind it
+                there_on += ", and at what follows it"
         if mine[first].function in JOINS:
             there_on = (
                 f"look at what {line(mine[first])}, puts together: which, and when"
