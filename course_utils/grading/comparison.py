@@ -154,6 +154,10 @@ RELATIONS: dict[str, tuple[str, tuple[Callable[[float], float], ...]]] = {
         "a logarithm has another base: it is off by the factor log 2 or log 10",
         multiples(math.log(2), math.log(10)),
     ),
+    "power": (
+        "it is e or 10 to the power of the right one",
+        (lambda b: math.exp(min(b, 99.0)), lambda b: 10 ** min(b, 99.0)),
+    ),
     "whole_factor": (
         "it is off by a whole factor",
         multiples(*range(3, 11)),

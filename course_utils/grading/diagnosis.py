@@ -256,6 +256,9 @@ def find_order(
             part_is_right(question, part, cases, right, turned, True, True)
             for part in question.parts
         ):
+            signed = find_sign(question, cases, records) if is_open(question) else None
+            if signed:  # where many answers are right, the order is no slip of the pen
+                return signed
             names = ", ".join(f"`{output.name}`" for output in question.outputs)
             return "order", f"the results are right, in the wrong order: return {names}"
     return None
@@ -293,7 +296,8 @@ def find_departure(question: Question, seed: int | str, records: list[Record]) -
         for n in {x.case for x in wrong}
     }
     outputs = [output.name for output in question.outputs]
-    known = {*question.arguments, *outputs, *COURSE_NAMES}
+    # a solution that reuses an argument's name means something else by it
+    known = {*outputs, *(set(COURSE_NAMES) - set(question.arguments))}
     for i in dict.fromkeys(x.output for x in wrong):
         name = outputs[i]
         said = [
@@ -426,11 +430,12 @@ def diagnose(
     found = unused
     if mutate and not found:
         found = find_mutant(question, cases, right, records, wrong)
+    if not found:  # a known mistake says more than the line where it happens
+        in_part = find_in_part(question, cases, right, records, lost)
+        if in_part:
+            return in_part
     if where:
         return "leaves", f"{where} {found[1]}" if found else where
-    if found:
-        return found
-    found = find_in_part(question, cases, right, records, lost)
     if found:
         return found
     if wrong and not is_open(question):

@@ -176,6 +176,11 @@ def explain_output(
     elif booleans and right.dtype != bool and got.dtype == bool:
         return "type", f"{name} holds True and False, expected numbers: use `.float()`."
     if isinstance(got, np.ndarray | float) and not np.isfinite(got).all():
+        if not (np.isnan(got) | np.isposinf(got)).any():
+            return "not_finite", (
+                f"{name} holds −∞, as a mask or the logarithm of 0 gives it: every "
+                "number of it is to be finite."
+            )
         return "not_finite", (
             f"{name} holds NaN or infinity: something overflowed or was divided by "
             f"zero."

@@ -93,6 +93,12 @@ QUESTION = Question(
             "batch axis in front the wrong ones move; count from the end",
             lambda weights, order: weights[order][:, order],
         ),
+        Mistake(
+            "paired",
+            "the two lists of indices are taken in pairs, which leaves the diagonal "
+            "alone: index the rows first, then the columns of what comes of it",
+            lambda weights, order: weights[..., order, order],
+        ),
     ),
 )
 
@@ -112,6 +118,10 @@ RIGHT = [
     lambda w, o: permutation_matrix(o) @ w @ permutation_matrix(o).T,
 ]
 WRONG = [
+    (
+        "paired",
+        lambda w, o: torch.stack([w[..., i, i] for i in o.tolist()], dim=-1),
+    ),
     ("rows_only", lambda w, o: permutation_matrix(o) @ w),
     ("columns_only", lambda w, o: w @ permutation_matrix(o).T),
     ("inverse", lambda w, o: permutation_matrix(o).T @ w @ permutation_matrix(o)),

@@ -44,6 +44,11 @@ def turn_with_new_a(x: Tensor, positions: Tensor) -> Tensor:
     return interleaved(a, a * angles.sin() + b * angles.cos())
 
 
+def swapped(x: Tensor) -> Tensor:
+    """The numbers of the features, those of each pair exchanged."""
+    return torch.arange(x.shape[-1]) ^ 1
+
+
 def no_minus(x: Tensor, positions: Tensor) -> Tensor:
     angles = positions[:, None] * speeds(x.shape[-1])
     a, b = x[..., 0::2], x[..., 1::2]
@@ -146,6 +151,12 @@ QUESTION = Question(
             "the tokens are numbered 0, 1, 2, … whatever `positions` says",
             lambda x, positions: turn(x, torch.arange(x.shape[-2])),
         ),
+        Mistake(
+            "each_by_itself",
+            "every number is multiplied by one cosine or one sine: a turn makes both "
+            "numbers of a pair of *both* old ones",
+            lambda x, positions: x * waves(positions, x.shape[-1])[:, swapped(x)],
+        ),
     ),
     packaged=("rotate", "rotary"),
 )
@@ -184,6 +195,16 @@ def llama(x, positions):
 
 RIGHT = [lambda x, positions: turned(x, angles_of(x, positions))]
 WRONG = [
+    (
+        "each_by_itself",
+        lambda x, positions: torch.stack(
+            [
+                x[..., ::2] * angles_of(x, positions).cos(),
+                x[..., 1::2] * angles_of(x, positions).sin(),
+            ],
+            dim=-1,
+        ).flatten(-2),
+    ),
     ("halves", llama),
     (
         "put_back_as_halves",

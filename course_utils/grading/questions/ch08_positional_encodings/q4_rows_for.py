@@ -163,6 +163,29 @@ QUESTION = Question(
                 int((places_asked(n, first) > len(table)).sum()),
             ),
         ),
+        Mistake(
+            "from_the_end",
+            "the last rows of the table are taken: the new tokens stand at the places "
+            "from `first` on, wherever the table ends",
+            lambda table, n, first: (table[-n:], rows_for(table, n, first)[1]),
+        ),
+        Mistake(
+            "all_or_nothing",
+            "if one row is missing, none is returned: as many of the new tokens' rows "
+            "as the table has are asked for",
+            lambda table, n, first: (
+                (table[:0], n) if first + n > len(table) else rows_for(table, n, first)
+            ),
+        ),
+        Mistake(
+            "rows_left_over",
+            "the second number counts the rows of the table that nobody asks for: it "
+            "is to count the tokens that have no row",
+            lambda table, n, first: (
+                rows_for(table, n, first)[0],
+                max(0, len(table) - first - n),
+            ),
+        ),
     ),
 )
 
@@ -186,6 +209,28 @@ RIGHT = [
     )
 ]
 WRONG = [
+    (
+        "from_the_end",
+        lambda t, n, first: (
+            t.flip(0)[:n].flip(0),
+            sum(first + i >= len(t) for i in range(n)),
+        ),
+    ),
+    (
+        "all_or_nothing",
+        lambda t, n, first: (
+            read(t, range(first, first + n), n)
+            if first + n <= t.shape[0]
+            else (t.new_zeros(0, t.shape[1]), n)
+        ),
+    ),
+    (
+        "rows_left_over",
+        lambda t, n, first: (
+            t[first : first + n],
+            sum(place >= first + n for place in range(first, len(t))),
+        ),
+    ),
     ("to_the_end", lambda t, n, first: (t[first:], max(0, n - len(t[first:])))),
     ("one_row_less", lambda t, n, first: read(t, range(first, first + n - 1), n)),
     (

@@ -169,6 +169,23 @@ QUESTION = Question(
             "table",
             lambda table, q, k: relative_bias(table[:1].expand_as(table), q, k),
         ),
+        Mistake(
+            "far_is_nothing",
+            "pairs further apart than m get no bias: they are to share the outermost "
+            "number of their side",
+            lambda table, q, k: (
+                relative_bias(table, q, k)
+                * ((q[:, None] - k).abs() <= table.shape[1] // 2)
+            ),
+        ),
+        Mistake(
+            "ahead_blocked",
+            "keys ahead of the query are blocked: this bias is no mask, and the "
+            "negative distances have numbers of their own in the table",
+            lambda table, q, k: relative_bias(table, q, k).masked_fill(
+                q[:, None] < k, -torch.inf
+            ),
+        ),
     ),
     packaged=("RelativeBias",),
 )
@@ -217,6 +234,21 @@ def widened(table, queries, keys):
 
 RIGHT = [bias_by_loop(lambda d, m, i, j: cut(d, m)), by_hot, in_numpy, widened]
 WRONG = [
+    (
+        "far_is_nothing",
+        lambda t, q, k: (
+            torch.nn.functional.one_hot(
+                (q[:, None] - k + t.shape[1] // 2).clamp(-1, t.shape[1]) + 1,
+                t.shape[1] + 2,
+            )[None, ..., 1:-1]
+            .mul(t[:, None, None])
+            .sum(-1)
+        ),
+    ),
+    (
+        "ahead_blocked",
+        lambda t, q, k: by_hot(t, q, k) + torch.log((q[:, None] >= k).float()),
+    ),
     ("counted_from_the_start", bias_by_loop(lambda d, m, i, j: cut(i - j, m))),
     ("counted_anew", lambda t, q, k: widened(t, *aligned(len(q), len(k)))),
     ("sign", bias_by_loop(lambda d, m, i, j: cut(-d, m))),

@@ -218,6 +218,12 @@ QUESTION = Question(
                 ~causal_mask(q, k, w), -torch.inf
             ),
         ),
+        Mistake(
+            "first_keys_for_all",
+            "every query sees the first `window` keys of the text: each has a window "
+            "of its own, which ends at its own token",
+            lambda q, k, w: lower(q, k, k - q) & (torch.arange(k) < w),
+        ),
     ),
     packaged=("causal_mask",),
 )
@@ -256,6 +262,7 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    ("first_keys_for_all", by_pair(lambda back, w, i, j: back >= 0 and j < w)),
     ("all_open", by_pair(lambda back, w, i, j: back >= 0 or back < w)),
     ("inverted", by_pair(lambda back, w, i, j: not 0 <= back < w)),
     ("no_window", by_pair(lambda back, w, i, j: back >= 0)),

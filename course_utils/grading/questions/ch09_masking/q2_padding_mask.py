@@ -130,6 +130,20 @@ QUESTION = Question(
             "added to the scores",
             lambda n, k, left: padding_mask(n, k, left).float(),
         ),
+        Mistake(
+            "spread_over_queries",
+            "there is a row for every query, all of them alike: one row of size 1 is "
+            "asked for, which is broadcast over the queries",
+            lambda n, k, left: padding_mask(n, k, left).expand(-1, k, -1),
+        ),
+        Mistake(
+            "causal_too",
+            "the causal mask is in it too: here padding alone is hidden, for every "
+            "query alike",
+            lambda n, k, left: (
+                padding_mask(n, k, left) & torch.ones(k, k).tril().bool()
+            ),
+        ),
     ),
     packaged=("padding_mask",),
 )
@@ -165,6 +179,14 @@ RIGHT = [
     )[:, None],
 ]
 WRONG = [
+    (
+        "spread_over_queries",
+        lambda n, k, left: by_key(is_real)(n, k, left).repeat(1, k, 1),
+    ),
+    (
+        "causal_too",
+        lambda n, k, left: by_key(is_real)(n, k, left).repeat(1, k, 1).tril(),
+    ),
     ("inverted", by_key(lambda *a: not is_real(*a))),
     ("one_too_many", by_key(lambda j, n, k, left: k - j <= n + 1 if left else j <= n)),
     ("one_too_few", by_key(lambda j, n, k, left: k - j < n if left else j < n - 1)),

@@ -122,8 +122,9 @@ QUESTION = Question(
     mistakes=(
         Mistake(
             "no_sink",
-            "the rows sum to one, the sink takes no share: added to every score it "
-            "changes nothing; it stands beside the keys in the denominator",
+            "the rows sum to one, so the sink has no share: added to every score it "
+            "changes nothing, and dividing by the keys' own sum takes its share away; "
+            "it stands beside the keys in the last denominator",
             lambda s, m, sink: right_softmax(s, m),
         ),
         Mistake(
@@ -272,6 +273,13 @@ def by_logarithm(scores, mask, sink):
 
 RIGHT = [by_row(careful), times_a_sigmoid, of_numpy, by_logarithm]
 WRONG = [
+    (
+        "no_sink",
+        lambda s, m, sink: (
+            of_numpy(s, m, sink)
+            / of_numpy(s, m, sink).sum(-1, keepdim=True).clamp(min=1e-30)
+        ),
+    ),
     (
         "no_sink",
         by_row(lambda s, m, sink: s.where(m, -torch.inf).softmax(0).nan_to_num()),

@@ -179,7 +179,7 @@ WRONG = [
     ("not_boolean", lambda: tuple(x.int() for x in shuffled(4, [3, 2, 1, 0]))),
     ("not_square", lambda: (torch.eye(2).flip(0).bool(),) * 2),
     ("past_lost", lambda: (torch.eye(4).flip(0).bool(),) * 2),
-    ("order", lambda: shuffled(4, [1, 2, 3, 0])[::-1]),
+    ("other_order", lambda: shuffled(4, [1, 2, 3, 0])[::-1]),
     ("stack_leaks", lambda: (torch.ones(4, 4).tril(1).bool(),) * 2),
     ("sees_nothing", lambda: (torch.ones(3, 3).triu(1).bool(), torch.eye(3).bool())),
 ]

@@ -240,6 +240,15 @@ QUESTION = Question(
                 for i, part in enumerate(cut(x, h, g))
             ),
         ),
+        Mistake(
+            "repeated_by_groups",
+            "each group is repeated as often as there are groups: it serves "
+            "n_heads / n_groups heads, and needs as many copies",
+            lambda x, h, g: tuple(
+                part if i == 0 else part[:, :: h // g].repeat_interleave(g, dim=1)
+                for i, part in enumerate(cut(x, h, g))
+            ),
+        ),
     ),
     packaged=("split_heads",),
 )
@@ -269,6 +278,15 @@ def of_one_table(x, n_heads, n_groups):
 
 RIGHT = [by_slices, of_one_table]
 WRONG = [
+    (
+        "repeated_by_groups",
+        lambda x, h, g: [
+            part
+            if i == 0
+            else torch.stack([part[:, :: h // g]] * g, dim=2).flatten(1, 2)
+            for i, part in enumerate(by_slices(x, h, g))
+        ],
+    ),
     (
         "features_repeated",
         lambda x, h, g: [

@@ -118,6 +118,19 @@ QUESTION = Question(
             "text has",
             lambda context, n: rearrange(context, "(b h) t d -> b t (h d)", b=n),
         ),
+        Mistake(
+            "texts_joined",
+            "the heads of all texts stand side by side: each text keeps its own rows, "
+            "and joins its own heads alone",
+            lambda context, n: context.transpose(0, 1).flatten(1),
+        ),
+        Mistake(
+            "last_head_first",
+            "the heads are joined from the last to the first: head 1 comes first",
+            lambda context, n: merge_heads(
+                context.unflatten(0, (-1, n)).flip(1).flatten(0, 1), n
+            ),
+        ),
     ),
     packaged=("merge_heads",),
 )
@@ -145,6 +158,11 @@ RIGHT = [
     lambda c, n: four_axes(c, n).permute(0, 2, 1, 3).flatten(2),
 ]
 WRONG = [
+    ("texts_joined", lambda c, n: torch.cat(list(c), dim=-1)),
+    (
+        "last_head_first",
+        lambda c, n: torch.cat([c[h::n] for h in range(n)][::-1], dim=-1),
+    ),
     ("features_first", lambda c, n: four_axes(c, n).transpose(1, 3).flatten(2)),
     ("view_without_transpose", lambda c, n: c.reshape(len(c) // n, c.size(1), -1)),
     ("heads_outside", lambda c, n: torch.cat(c.chunk(n), dim=-1)),

@@ -236,6 +236,17 @@ QUESTION = Question(
             "values",
             lambda d, h, e, n, m: (4 * n + 2 * m) * d * h * e + 4 * n * m * h * e,
         ),
+        parameters_are(
+            "no_output_bias",
+            "the parameters lack the bias of the output: all four projections have one",
+            lambda d, h, e, n, m: 4 * d * h * e + 3 * h * e,
+        ),
+        operations_are(
+            "one_long_text",
+            "both texts are counted as one, in which all tokens ask all: the n_queries "
+            "tokens ask, the n_keys tokens are asked",
+            lambda d, h, e, n, m: operations(d, h * e, n + m, n + m),
+        ),
     ),
 )
 
@@ -265,6 +276,11 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    ("no_output_bias", lambda d, h, e, n, m: (held(d, h, e) - d, 1)),
+    (
+        "one_long_text",
+        lambda d, h, e, n, m: (held(d, h, e), by_head(d, h, e, n + m, n + m)),
+    ),
     (
         "both_texts_projected",
         lambda d, h, e, n, m: (

@@ -134,6 +134,36 @@ QUESTION = Question(
             2,
             1 / 4,
         ),
+        prediction(
+            "two_of_all_cards",
+            "the first number takes the colour's two cards out of all cards, or one of "
+            "the four colours: of the *other* cards one is the partner",
+            0,
+            1 / 4 + 3 / 4 / 5,
+            1 / 4,
+            1 / 4 + 3 / 4 / 4,
+        ),
+        prediction(
+            "guessed_among_colours",
+            "the second number draws among the colours: a letter is drawn, and there "
+            "are more of them",
+            1,
+            1 / 4,
+        ),
+        prediction(
+            "guessed_among_cards",
+            "the second number draws among the cards, or among the letters of the "
+            "chapter: here there are fewer letters",
+            1,
+            1 / 8,
+        ),
+        prediction(
+            "weight_of_a_colour",
+            "the last number takes the colour's two cards out of all cards, or one of "
+            "the four colours: of the *other* cards one is the partner",
+            2,
+            5 / 8,
+        ),
     ),
 )
 
@@ -142,6 +172,10 @@ QUESTION = Question(
 
 RIGHT = [lambda: (11 / 35, torch.tensor(0.2), 4 / 7)]
 WRONG = [
+    ("two_of_all_cards", lambda: (0.4, 0.2, 4 / 7)),
+    ("guessed_among_colours", lambda: (11 / 35, 0.25, 4 / 7)),
+    ("guessed_among_cards", lambda: (11 / 35, 0.125, 4 / 7)),
+    ("weight_of_a_colour", lambda: (11 / 35, 0.2, 0.625)),
     ("neighbours_forgotten", lambda: (0.2, 0.2, 0.57)),
     ("only_neighbours", lambda: (0.1429, 0.2, torch.tensor(0.5))),
     ("counted_twice", lambda: (12 / 35, 0, 0)),

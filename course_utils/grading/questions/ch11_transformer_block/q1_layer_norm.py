@@ -277,6 +277,17 @@ QUESTION = Question(
                 x, torch.ones_like(g), torch.zeros_like(b), eps, n
             ),
         ),
+        Mistake(
+            "squares_of_the_uncentred",
+            "the mean is taken off above, but below stand the squares of the numbers "
+            "as they were: the variance is the mean square of what is left",
+            by_group(
+                lambda groups, eps: (
+                    centred(groups)
+                    / (groups.square().mean(dim=-1, keepdim=True) + eps).sqrt()
+                )
+            ),
+        ),
     ),
     packaged=("layer_norm",),
 )
@@ -334,6 +345,10 @@ def library(x, gamma, beta, eps, n_groups):
 
 RIGHT = [by_token(right_statistics), by_matrix, by_einsum, in_numpy]
 WRONG = [
+    (
+        "squares_of_the_uncentred",
+        by_token(lambda t, eps: (t.mean(), ((t * t).sum() / len(t) + eps) ** 0.5)),
+    ),
     (
         "one_mean_throughout",
         lambda x, g, b, eps, n: by_token(

@@ -198,6 +198,13 @@ QUESTION = Question(
                 lambda x, w, a: x + a * layer(x, w), lambda x, w, a: a * x + layer(x, w)
             ),
         ),
+        slip(
+            "weights_sum_to_one",
+            "the other term is weighed by 1 − alpha: alpha weighs one term of the sum, "
+            "and the other counts in full",
+            lambda x, w, a: (1 - a) * x + a * layer(norm(x), w),
+            lambda x, w, a: norm(a * x + (1 - a) * layer(x, w)),
+        ),
     ),
 )
 
@@ -255,6 +262,10 @@ def one_formula(x, w, order, alpha):
 
 RIGHT = [orders(pre, post), in_double, in_numpy, one_formula]
 WRONG = [
+    (
+        "weights_sum_to_one",
+        orders(lambda x, w, a: torch.lerp(x, tanh_layer(normalised(x), w), a), post),
+    ),
     (
         "the_chapters",
         orders(

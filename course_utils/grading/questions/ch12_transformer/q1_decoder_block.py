@@ -295,6 +295,23 @@ QUESTION = Question(
             "back, across, think",
             lambda x, m, w: built(x, m, w[:1].expand(3, -1, -1)),
         ),
+        Mistake(
+            "normed_once",
+            "there is one norm, at the start of the block: each layer reads the stream "
+            "through a norm of its own, and the stream itself stays as it is",
+            lambda x, m, w: built(norm(x), m, w, stream=lambda y: y),
+        ),
+        Mistake(
+            "only_the_first_normed",
+            "the look back alone reads through a norm: each of the three layers does",
+            lambda x, m, w: built(
+                built(x, m, w, order="back"),
+                m,
+                w,
+                order="across think",
+                stream=lambda y: y,
+            ),
+        ),
     ),
     packaged=("DecoderBlock",),
 )

@@ -150,6 +150,14 @@ QUESTION = Question(
                 & torch.ones(m, n).tril().bool()
             ),
         ),
+        cross_is(
+            "cross_counts_targets",
+            "the lengths bound the words that ask: they are the sources' lengths, and "
+            "hide what is asked, the last axis",
+            lambda lengths, n, m: (torch.arange(m) < lengths[:, None])[
+                ..., None
+            ].expand(-1, -1, n),
+        ),
     ),
 )
 
@@ -173,6 +181,7 @@ def two_masks(own=lambda i, j: j <= i, real=lambda j, i, length: j < length):
 
 RIGHT = [two_masks()]
 WRONG = [
+    ("cross_counts_targets", two_masks(real=lambda j, i, n: i < n)),
     (
         "own_of_the_source",
         lambda n, s, t: (two_masks()(n, t, s)[0], two_masks()(n, s, t)[1]),

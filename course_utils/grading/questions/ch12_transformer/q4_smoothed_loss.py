@@ -48,6 +48,20 @@ def above_floor(
     return lambda z, right, e: wrong(z, right, e) - floor(z.shape[-1], e)
 
 
+def floor_of_others(logits: Tensor, epsilon: float) -> float:
+    """The least loss where the wrong words alone share epsilon."""
+    share = epsilon / (logits.shape[-1] - 1)
+    wanted = [1 - epsilon] + [share] * (logits.shape[-1] - 1)
+    return -sum(p * math.log(p) for p in wanted if p > 0)
+
+
+def agrees_with(value: Any, args: Args, formula: Callable[..., Tensor]) -> bool:
+    """Whether a value is what another formula gives."""
+    logits, right, epsilon = args
+    due = formula(torch.as_tensor(logits), torch.as_tensor(right), epsilon)
+    return math.isclose(float(value), float(due), rel_tol=1e-4)
+
+
 def picked(log_p: Tensor, right: Tensor) -> Tensor:
     return log_p.gather(-1, right[:, None])[:, 0]
 
@@ -223,6 +237,33 @@ QUESTION = Question(
             "the losses of the tokens are added up: the loss is their mean, or long "
             "sentences would count for more",
             above_floor(lambda z, right, e: plain(z, right, e) * len(right)),
+            lambda args, value: agrees_with(
+                value, args, lambda z, right, e: smoothed_loss(z, right, e) * len(right)
+            ),
+        ),
+        Mistake(
+            "averaged_over_words_too",
+            "it is averaged over tokens *and* words: what stands in a row is summed, "
+            "and the rows are averaged",
+            lambda z, right, e: smoothed_loss(z, right, e) / z.shape[-1],
+        ),
+        Mistake(
+            "others_only_throughout",
+            "epsilon is shared out among the wrong words alone, in the loss and in "
+            "its floor; it is spread over all words, the right one among them",
+            lambda z, right, e: others_only(z, right, e) - floor_of_others(z, e),
+        ),
+        Mistake(
+            "cost_of_the_right_word",
+            "what is taken away is −log of the right word's own share: the floor is "
+            "the mean over all words, each weighed by its share",
+            above_floor(plain, lambda v, e: -math.log(1 - e + e / v)),
+        ),
+        Mistake(
+            "loss_of_guessing_by_epsilon",
+            "what is taken away is epsilon · log V, as if the uniform part stood "
+            "alone: the floor is that of all the labels ask for together",
+            above_floor(plain, lambda v, e: e * math.log(v)),
         ),
         Mistake(
             "every_pair",
@@ -293,6 +334,29 @@ RIGHT = [
     lambda z, right, e: divergence(z, right, e).item(),
 ]
 WRONG = [
+    ("summed_over_tokens", lambda z, right, e: divergence(z, right, e) * len(right)),
+    ("averaged_over_words_too", lambda z, right, e: divergence(z, right, e) / len(z.T)),
+    (
+        "cost_of_the_right_word",
+        lambda z, right, e: (
+            smoothed(z, right, e) + wanted(z.shape[1], right, e)[0, right[0]].log()
+        ),
+    ),
+    (
+        "loss_of_guessing_by_epsilon",
+        lambda z, right, e: smoothed(z, right, e) - e * math.log(len(z.T)),
+    ),
+    (
+        "others_only_throughout",
+        lambda z, right, e: (
+            smoothed(z, right, e, others_only=True)
+            + sum(
+                p * math.log(p)
+                for p in wanted(z.shape[1], right, e, others_only=True)[0].tolist()
+                if p > 0
+            )
+        ),
+    ),
     ("floor_forgotten", smoothed),
     (
         "floor_added",

@@ -82,7 +82,7 @@ def draw_steps(before: bool) -> Any:
 def draw_cold(rng: np.random.Generator) -> list[Args]:
     """Schedules that begin with the cosine."""
     steps = int(rng.integers(30, 60))
-    return [(step, steps, 0.5, 0, 0.05) for step in (0, int(0.3 * steps))]
+    return [(step, steps, 0.5, 0, 0.05) for step in (0, int(0.3 * steps), steps - 1)]
 
 
 QUESTION = Question(
@@ -127,6 +127,12 @@ QUESTION = Question(
             lambda s, n, lr, w, least: (
                 lr_at(s, n, lr, w) if s < w else max(lr_at(s, n, lr, w), least)
             ),
+        ),
+        Mistake(
+            "lower_part_cut_off",
+            "the wave falls to 0 and is cut off at `least`: the rate stays flat from "
+            "there; here the whole wave is raised, and only its end is `least`",
+            otherwise(lambda lr, least, wave: max(lr * wave, least)),
         ),
         Mistake(
             "cut_off_everywhere",
@@ -330,6 +336,12 @@ WRONG = [
     (
         "least_is_a_share",
         lambda s, n, lr, w, least: as_table(s, n, lr, w, lr * least),
+    ),
+    (
+        "lower_part_cut_off",
+        lambda s, n, lr, w, least: (
+            lr * up(s, w) if s < w else max(as_table(s, n, lr, w, 0), least)
+        ),
     ),
     ("starts_at_zero", climb_and_fall(lambda s, w: s / w, down)),
     ("no_warmup", climb_and_fall(lambda s, w: 1, down)),
