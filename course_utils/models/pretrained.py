@@ -1,8 +1,9 @@
-"""Read the weights of GPT-2 and Llama, as Hugging Face names them, into `ModernGPT`.
+"""Read the weights of GPT-2, Llama and nanochat, as Hugging Face names them.
 
-Two tables say which parameter is which. Nothing of Hugging Face's is imported: a
-configuration is a dict (`config.to_dict()`, or the file config.json), and weights are a
-dict of tensors (a state dict, or the file model.safetensors).
+They go into `ModernGPT`. Three tables say which parameter is which. Nothing of Hugging
+Face's is imported: a configuration is a dict (`config.to_dict()`, or the file
+config.json), and weights are a dict of tensors (a state dict, or the file
+model.safetensors).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import torch
 from torch import Tensor
 
 from course_utils.doors import check_arguments
-from course_utils.models.choices import LLAMA, Choices
+from course_utils.models.choices import LLAMA, NANOCHAT, Choices
 from course_utils.models.modern_gpt import ModernGPT
+from course_utils.shapes import Float
 
 # Their name and ours; * is the number of a layer. "^T": stored as (in, out), transposed
 # here. Three names with "+": their rows stand one below the other.
@@ -59,7 +61,15 @@ LLAMA_NAMES = {
     "norm.weight": "norm.weight",
     "lm_head.weight": "head.weight",
 }
-NAMES = {"gpt2": GPT2_NAMES, "llama": LLAMA_NAMES}
+NANOCHAT_NAMES = {
+    "embed_tokens.weight": "embedding.weight",
+    _QKV: "blocks.*.attention.qkv.weight",
+    "layers.*.self_attn.o_proj.weight": "blocks.*.attention.output.weight",
+    "layers.*.mlp.fc1.weight": "blocks.*.feed_forward.wide.weight",
+    "layers.*.mlp.fc2.weight": "blocks.*.feed_forward.narrow.weight",
+    "lm_head.weight": "head.weight",
+}
+NAMES = {"gpt2": GPT2_NAMES, "llama": LLAMA_NAMES, "nanochat": NANOCHAT_NAMES}
 DTYPES = {  # as safetensors names them
     "F64": torch.float64,
     "F32": torch.float32,
@@ -90,12 +100,13 @@ def sizes_from(config: Mapping[str, Any]) -> dict[str, Any]:
                 feed_forward="gelu_tanh" if tanh else "gelu",
             ),
         }
-    if kind != "llama":
+    if kind not in ("llama", "nanochat"):
         raise ValueError(f"model_type is {kind!r}, expected one of {sorted(NAMES)}.")
     d_model, n_heads = config["hidden_size"], config["num_attention_heads"]
     turning = config.get("rope_parameters") or config.get("rope_scaling") or {}
     require_known(turning, rope_type=("default", None))
-    require_known(config, hidden_act=("silu",), attention_bias=(False, None))
+    activation = "silu" if kind == "llama" else "relu2"
+    require_known(config, hidden_act=(activation,), attention_bias=(False, None))
     require_known(config, mlp_bias=(False, None), head_dim=(d_model // n_heads, None))
     theta = turning.get("rope_theta", config.get("rope_theta", 10000.0))
     return {
@@ -106,11 +117,12 @@ def sizes_from(config: Mapping[str, Any]) -> dict[str, Any]:
         "n_layers": config["num_hidden_layers"],
         "d_hidden": config["intermediate_size"],
         "choices": replace(
-            LLAMA,
+            LLAMA if kind == "llama" else NANOCHAT,
             n_kv_heads=config.get("num_key_value_heads"),
             eps=config["rms_norm_eps"],
             base=theta,
             tied=bool(config.get("tie_word_embeddings")),
+            logit_cap=config.get("final_logit_softcapping"),
         ),
     }
 
@@ -148,10 +160,24 @@ def rename(state: Mapping[str, Tensor], kind: str) -> dict[str, Tensor]:
     return found
 
 
+def turned_back(
+    qkv: Float[Tensor, "all_heads d_model"], n_turned: int, d_head: int
+) -> Float[Tensor, "all_heads d_model"]:
+    """Change the sign of the second half of each head that is turned.
+
+    nanochat turns queries and keys the other way round, by minus the angle. A pair
+    whose second number has the other sign turns as ours do, and every score is as
+    there. The first `n_turned` heads are those of queries and keys.
+    """
+    heads = qkv.unflatten(0, (-1, d_head)).clone()
+    heads[:n_turned, d_head // 2 :] *= -1
+    return heads.flatten(0, 1)
+
+
 def from_hugging_face(
     config: Mapping[str, Any], state: Mapping[str, Tensor]
 ) -> ModernGPT:
-    """Build the `ModernGPT` that computes what a GPT-2 or Llama model computes.
+    """Build the `ModernGPT` that computes what a GPT-2, Llama or nanochat computes.
 
     `config` is the model's configuration as a dict, `state` its state dict. Used in
     chapter 16.
@@ -160,6 +186,11 @@ def from_hugging_face(
     with torch.device("meta"):  # no numbers are drawn that nobody needs
         model = ModernGPT(**sizes)
     renamed = rename(state, config["model_type"])
+    if config["model_type"] == "nanochat":
+        heads = config["num_attention_heads"], config["num_key_value_heads"]
+        d_head = sizes["d_model"] // heads[0]
+        for name in [name for name in renamed if "qkv" in name]:
+            renamed[name] = turned_back(renamed[name], sum(heads), d_head)
     model.load_state_dict(renamed, assign=True)
     for parameter in model.parameters():
         parameter.requires_grad_(True)

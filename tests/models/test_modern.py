@@ -29,6 +29,7 @@ from course_utils.models.pretrained import (
     from_hugging_face,
     load_gpt2,
     read_safetensors,
+    turned_back,
 )
 from course_utils.models.transformer import GPT
 
@@ -344,6 +345,30 @@ def test_llama_gives_hugging_faces_logits(n_kv_heads, tied):
     for token in TOKENS[:, 4:].T:
         logits, state, _ = ours.step(token, state)
     torch.testing.assert_close(logits, expected[:, -1], rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("n_kv_heads", [6, 2])
+def test_nanochat_gives_hugging_faces_logits(n_kv_heads):
+    """Its queries and keys turn the other way round: that is undone by signs."""
+    config = transformers.NanoChatConfig(
+        vocab_size=29,
+        hidden_size=24,
+        intermediate_size=96,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        num_key_value_heads=n_kv_heads,
+        max_position_embeddings=16,
+    )
+    theirs = redrawn(transformers.NanoChatForCausalLM(config))
+    ours = from_hugging_face(config.to_dict(), theirs.state_dict())
+    assert ours.choices == replace(NANOCHAT, n_kv_heads=n_kv_heads, eps=1e-6)
+    expected = theirs(TOKENS).logits
+    assert expected.std() > 0.1
+    torch.testing.assert_close(ours(TOKENS)[0], expected, rtol=0, atol=1e-4)
+    for block in ours.blocks:  # as they are stored
+        weight = block.attention.qkv.weight
+        weight.data = turned_back(weight.data, 6 + n_kv_heads, 4)
+    assert (ours(TOKENS)[0] - expected).abs().max() > 0.1
 
 
 def test_a_model_that_is_not_ours_is_refused():
