@@ -11,6 +11,8 @@ import pytest
 
 from course_utils.grading.classroom import cli, engine, gradebook
 from course_utils.grading.classroom.cli import main
+from course_utils.grading.classroom.exports import for_moodle
+from course_utils.grading.classroom.roster import Roster
 from course_utils.grading.questions import chapter_questions
 from course_utils.grading.scoring import Result
 
@@ -446,3 +448,15 @@ def test_moodle_gets_its_worksheet_back_with_grades_and_comments(week):
     assert ada["Feedback comments"] == "Everything is right."
     assert "the scores are not scaled." in bob["Feedback comments"]
     assert list(ada) == next(csv.reader([MOODLE[0]]))
+    assert ada["Last modified (grade)"] == "-"  # as it came
+
+
+def test_what_a_student_s_code_said_is_no_markup_in_moodle():
+    question = {"points": 0, "max_points": 4, "hint": "raised '<img src=x>' & more"}
+    row = {"questions": {"06.1": question}, "late": 0, "corrections": [], "flags": []}
+    row |= {"id": "1", "final": 0, "max_score": 4}
+    columns = ("Identifier", "Full name", "Grade", "Feedback comments")
+    line = dict.fromkeys(columns, "") | {"Identifier": "1"}
+    roster = Roster("moodle", columns, (line,), (), {})
+    _, (*_, comment) = for_moodle(roster, [row])
+    assert comment == "06.1: 0 of 4. raised '&lt;img src=x&gt;' &amp; more"
