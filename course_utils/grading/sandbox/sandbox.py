@@ -314,7 +314,7 @@ def converse(
             process.stdin.write(content)
             process.stdin.close()
         for message in messages_of(process, limits, mark, left or Allowance()):
-            began = began or "ready" in message
+            began = began or "ready" in message or message == {"end": "output"}
             if "end" in message and not began:
                 said = process.stderr.read(8000).decode("utf-8", "replace").strip()
                 why = said.splitlines()[-1] if said else message
