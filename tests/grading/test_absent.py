@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -165,3 +166,19 @@ def test_an_installed_copy_of_the_package_is_not_to_be_seen(tmp_path, monkeypatc
     request = {**sandbox.NOTHING, "cells": cells}
     said = [m for m in sandbox.converse(request, sandbox.Limits()) if "broken" in m]
     assert said[0]["error"] == f"ValueError: ([], '{sandbox.PACKAGE}/__init__.py')"
+
+
+def test_packages_of_another_environment_are_to_be_seen(tmp_path, monkeypatch):
+    other = tmp_path / "lib" / "site-packages"
+    other.mkdir(parents=True)
+    (other / "of_another.py").write_text("found = 3")
+    monkeypatch.setattr(sys, "path", [*sys.path, str(other), str(tmp_path)])
+    assert str(other) in sandbox.library_path()
+    assert str(tmp_path) not in sandbox.library_path()
+
+
+@pytest.mark.sandbox
+def test_a_worker_that_does_not_start_says_why(monkeypatch):
+    monkeypatch.setattr(sandbox, "library_path", lambda: [str(ROOT)])
+    said = sandbox.sandbox_problem()
+    assert "No module named" in str(said)

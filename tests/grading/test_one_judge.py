@@ -52,7 +52,10 @@ STYLES = {
     "another language": "%%bash\necho hello",
     "help": "?len\nlen?",
     "the last value": "3 + 4",
-    "and the one before": "assert _ == 7",
+    "and the one before": "assert _ == 7 and Out[len(In) - 2] == 7",
+    "and the cell before": "assert '7' in _i and _i == In[-2]",
+    "names of one's own": "In, Out, __ = 1, 2, 3\n8",
+    "are nobody else's": "assert (In, Out, __) == (1, 2, 3)",
     "a class with its dictionary": (
         "class Settings:\n    def __init__(self, **given):\n"
         "        self.__dict__.update(given)\n"
@@ -89,6 +92,8 @@ STYLES = {
 }
 DEPENDS = {"what magics bound": ("a magic over Python", "captured")}
 DEPENDS["and the one before"] = ("the last value",)
+DEPENDS["and the cell before"] = ("the last value", "and the one before")
+DEPENDS["are nobody else's"] = ("names of one's own",)
 DEPENDS["a file that is run"] = ("a file of one's own",)
 DEPENDS["and what it allows"] = ("a late future",)
 

@@ -8,9 +8,14 @@ import shutil
 from pathlib import Path
 
 import pytest
+import torch
 
 from course_utils.grading.classroom import cli, engine, gradebook
 from course_utils.grading.classroom.cli import main
+from course_utils.grading.classroom.exports import for_moodle
+from course_utils.grading.classroom.roster import Roster
+from course_utils.grading.classroom.submission_grader import Examined
+from course_utils.grading.classroom.submissions import Notebook
 from course_utils.grading.questions import chapter_questions
 from course_utils.grading.scoring import Result
 
@@ -446,3 +451,35 @@ def test_moodle_gets_its_worksheet_back_with_grades_and_comments(week):
     assert ada["Feedback comments"] == "Everything is right."
     assert "the scores are not scaled." in bob["Feedback comments"]
     assert list(ada) == next(csv.reader([MOODLE[0]]))
+    assert ada["Last modified (grade)"] == "-"  # as it came
+
+
+def test_what_a_student_s_code_said_is_no_markup_in_moodle():
+    question = {"points": 0, "max_points": 4, "hint": "raised '<img src=x>' & more"}
+    row = {"questions": {"06.1": question}, "late": 0, "corrections": [], "flags": []}
+    row |= {"id": "1", "final": 0, "max_score": 4}
+    columns = ("Identifier", "Full name", "Grade", "Feedback comments")
+    line = dict.fromkeys(columns, "") | {"Identifier": "1"}
+    roster = Roster("moodle", columns, (line,), (), {})
+    _, (*_, comment) = for_moodle(roster, [row])
+    assert comment == "06.1: 0 of 4. raised '&lt;img src=x&gt;' &amp; more"
+
+
+def test_the_judge_takes_one_thread_and_gives_the_others_back(monkeypatch):
+    seen, before = [], torch.get_num_threads()
+    monkeypatch.setattr(engine, "examine", lambda *_: Examined())
+    monkeypatch.setattr(
+        engine, "judge_all", lambda *_: seen.append(torch.get_num_threads()) or ([], [])
+    )
+    torch.set_num_threads(2)
+    try:
+        engine.grade_text(Notebook(), "06", engine.Settings("secret"))
+        assert (seen, torch.get_num_threads()) == ([1], 2)
+    finally:
+        torch.set_num_threads(before)
+
+
+def test_all_code_that_decides_a_grade_decides_what_is_graded_again():
+    names = {path.name for path in (engine.PACKAGE / "grading/classroom").glob("*.py")}
+    assert names >= {*engine.DECIDING, "programs.py"}
+    assert "programs.py" in engine.DECIDING

@@ -275,7 +275,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         options.run(options)
     except (ValueError, OSError, SandboxError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        said = str(error)
+        if isinstance(error, OSError) and error.filename:
+            said = f"{error.filename}: {error.strerror}."
+        print(f"error: {said}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print(

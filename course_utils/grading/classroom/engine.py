@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +34,8 @@ from course_utils.grading.sandbox.sandbox import Isolation, Limits, sandbox_prob
 PACKAGE = Path(course_utils.__file__).parent
 JUDGING = PARSING  # the reference draws random numbers of the whole process, and parses
 DEFAULTS = Limits()
+# what in this folder decides a grade or a flag
+DECIDING = ("programs.py", "submission_grader.py", "submissions.py")
 WAITING = 3  # submissions that wait for each worker
 CONNECTING = 20  # seconds for a scheduler to answer
 
@@ -66,10 +69,22 @@ def sources_digest(chapter: str) -> str:
         place = path.relative_to(PACKAGE).parts
         elsewhere = place[0] == "display" or place[:2] == ("grading", "classroom")
         other = any(re.match(rf"ch(?!{chapter})\d\d_", name) for name in place)
-        decides = path.name in ("submission_grader.py", "submissions.py")
+        decides = path.name in DECIDING
         if decides or not (elsewhere or other):
             pieces += ["/".join(place), path.read_text(encoding="utf-8")]
     return gradebook.digest(*pieces)
+
+
+@contextmanager
+def judging() -> Iterator[None]:
+    """Judge one at a time, on one thread: on small matrices others only wait."""
+    with JUDGING:
+        before = torch.get_num_threads()
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
 
 
 def grade_text(
@@ -82,7 +97,7 @@ def grade_text(
     if found.timed_out and not alone:
         return {"again": True}
     by = replayer(settings.limits, settings.isolation)
-    with JUDGING:
+    with judging():
         results, more = judge_all(notebook, asked, settings.secret, found, by)
     key = settings.key_of(chapter, notebook.digest)
     flags = [*notebook.flags, *found.flags, *more]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
 import re
 from pathlib import Path
@@ -21,6 +22,8 @@ def safe_cell(value: Any) -> Any:
     Where the semicolon separates columns, every piece between two is a cell.
     """
     if not isinstance(value, str):
+        return value
+    if value in ("-", "+"):  # Moodle's "never"
         return value
     return re.sub(r"(^|;[\s\"]*)([=+\-@\t\r＝＋－＠])", r"\1'\2", value)
 
@@ -92,7 +95,10 @@ def for_canvas(roster: Roster, rows: list[Row]) -> list[list[Any]]:
 
 
 def for_moodle(roster: Roster, rows: list[Row]) -> list[list[Any]]:
-    """The grading worksheet of a Moodle assignment, grades and comments filled in."""
+    """The grading worksheet of a Moodle assignment, grades and comments filled in.
+
+    Moodle takes a comment for HTML, and in a hint stands what a student's code said.
+    """
     mine = {row["id"]: row for row in rows}
     table: list[list[Any]] = [list(roster.columns)]
     for line in roster.lines:
@@ -102,7 +108,7 @@ def for_moodle(roster: Roster, rows: list[Row]) -> list[list[Any]]:
             most = re.sub(r",", ".", line.get("Maximum Grade", ""))
             scale = float(most) / row["max_score"] if is_number(most) else 1.0
             filled["Grade"] = round(row["final"] * scale, 2)
-            filled["Feedback comments"] = feedback(row)
+            filled["Feedback comments"] = html.escape(feedback(row), quote=False)
         table.append([filled.get(column, "") for column in roster.columns])
     return table
 

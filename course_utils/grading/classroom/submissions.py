@@ -15,12 +15,11 @@ from pathlib import Path
 from typing import Any
 
 from course_utils.grading.questions import EXERCISES
-from course_utils.grading.sandbox.wire_format import plain_text
+from course_utils.grading.sandbox.wire_format import is_much, plain_text
 
 MAX_NOTEBOOK = 50_000_000  # bytes; figures in the outputs may be large
 MAX_CODE = 2_000_000  # characters of code
 MAX_CELLS = 2_000
-MAX_BRACKETS = 2_000_000  # lists and dictionaries: a small file can be much to hold
 
 
 @dataclass(frozen=True)
@@ -101,7 +100,7 @@ def read_notebook(path: Path) -> Notebook:
     if isinstance(content, str):
         return Notebook(flags=(f"not read: {content}",), digest=content)
     digest = hashlib.sha256(content).hexdigest()
-    if content.count(b"[") + content.count(b"{") > MAX_BRACKETS:
+    if is_much(content):
         return Notebook(flags=("not read: too many lists",), digest=digest)
     text, flags = decoded(content)
     try:
@@ -109,6 +108,8 @@ def read_notebook(path: Path) -> Notebook:
         cells = notebook.get("cells")
         if cells is None:
             cells = [c for sheet in notebook["worksheets"] for c in sheet["cells"]]
+        if not isinstance(cells, list):
+            raise ValueError("no list of cells")
         sources = [source_of(cell) for cell in cells]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Notebook(flags=(*flags, "not read: not a notebook"), digest=digest)

@@ -222,6 +222,7 @@ def serve(request: dict[str, Any], send: Callable[..., None]) -> None:
         send(cell=i)
         try:
             with time_limit(seconds):
+                shell.read(request["cells"][i])
                 shell.run(tree, request["cells"][i], f"<cell {i}>")
         except TimeUpError:
             send(broken=i, error="time")

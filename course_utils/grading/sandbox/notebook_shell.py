@@ -119,7 +119,10 @@ class Shell:
         space["get_ipython"] = lambda: self
         for name in ("display", "help", "exit", "quit"):
             space[name] = lambda *_, **__: None
-        space["In"], space["Out"], space["_"] = [], {}, None
+        self._in = [""]
+        self._out: dict[int, Any] = {}
+        self._last: list[Any] = [""] * 3
+        space.update(In=self._in, Out=self._out, _="", __="", ___="")
 
     def run(self, tree: ast.Module, source: str, name: str) -> None:
         """Run a cell, or a piece of one; its last value becomes `_`."""
@@ -134,7 +137,19 @@ class Shell:
         if last is not None:
             value = self._evaluate(last, name, "eval")
             if value is not None:
-                self.user_ns["_"] = value
+                self._remember(value)
+
+    def read(self, source: str) -> None:
+        """Know a cell by its number; `_i` is the one before."""
+        self.user_ns.update(_i=self._in[-1], _ii=self._in[-2:][0])
+        self._in.append(source)
+
+    def _remember(self, value: Any) -> None:
+        space, names = self.user_ns, ("_", "__", "___")
+        if all(space.get(name, x) is x for name, x in zip(names, self._last)):
+            self._last = [value, *self._last[:2]]
+            space.update(zip(names, self._last))
+        self._out[len(self._in) - 1] = value
 
     def _evaluate(self, tree: Any, name: str, mode: str) -> Any:
         code = compile(tree, name, mode, TOP_LEVEL_AWAIT | self._future, True)

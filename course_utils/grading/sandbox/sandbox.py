@@ -30,6 +30,7 @@ from typing import Any, Literal
 from course_utils.grading.sandbox.absent import covers
 from course_utils.grading.sandbox.excess import Usage, usage_of
 from course_utils.grading.sandbox.system_calls import SYSTEM_CALLS, seccomp_filter
+from course_utils.grading.sandbox.wire_format import is_much
 
 PACKAGE = Path(__file__).parents[2]
 MEGABYTE = 1 << 20
@@ -110,9 +111,13 @@ class Allowance:
 
 
 def library_path() -> list[str]:
-    """Where Python finds its packages, and where this one lies."""
-    names = ("purelib", "platlib")
-    return [*dict.fromkeys(map(sysconfig.get_path, names)), str(PACKAGE.parent)]
+    """Where Python finds its packages, and where this one lies.
+
+    A virtual environment may look into another's, or into the user's own.
+    """
+    usual = [sysconfig.get_path(name) for name in ("purelib", "platlib")]
+    more = [x for x in sys.path if Path(x).name in ("site-packages", "dist-packages")]
+    return [*dict.fromkeys([*usual, *more]), str(PACKAGE.parent)]
 
 
 def worker_command() -> list[str]:
@@ -309,10 +314,11 @@ def converse(
             process.stdin.write(content)
             process.stdin.close()
         for message in messages_of(process, limits, mark, left or Allowance()):
-            began = began or "ready" in message
+            began = began or "ready" in message or message == {"end": "output"}
             if "end" in message and not began:
-                said = process.stderr.read(2000).decode("utf-8", "replace").strip()
-                raise SandboxError(f"the sandbox does not start ({said or message})")
+                said = process.stderr.read(8000).decode("utf-8", "replace").strip()
+                why = said.splitlines()[-1] if said else message
+                raise SandboxError(f"the sandbox does not start ({why})")
             yield message
 
 
@@ -364,6 +370,8 @@ def messages_of(
 
 def read_message(line: bytes, mark: str) -> dict[str, Any]:
     """Read one line; whatever is not a JSON object with our mark ends the talk."""
+    if is_much(line):
+        return {"end": "unreadable"}
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

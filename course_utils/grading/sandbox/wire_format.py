@@ -28,6 +28,7 @@ FLOATS, INTEGERS = (
 )
 DTYPES = (*FLOATS, *INTEGERS, "uint8", "bool")
 MAX_TEXT = 400
+MAX_PIECES = 4_000_000  # of a text in JSON: a short one can be much to hold
 
 
 def encode(value: Any) -> Any:
@@ -44,6 +45,11 @@ def encode(value: Any) -> Any:
     if type(value) is int and abs(value) >= 2**63:
         return math.inf if value > 0 else -math.inf
     return value
+
+
+def is_much(text: bytes) -> bool:
+    """Tell whether a stranger's JSON has too many lists, dictionaries and items."""
+    return sum(map(text.count, (b"[", b"{", b","))) > MAX_PIECES
 
 
 def decode(message: Any, depth: int = 0) -> Any:

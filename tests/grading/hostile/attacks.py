@@ -240,6 +240,19 @@ FIRST = [
         "06.1 how it works was not seen: calls",
     ),
     Attack(
+        "a_short_message_that_is_much_to_hold",
+        "import os\nfrom course_utils.checks import check\n"
+        "inside = dict(zip(check.__code__.co_freevars, check.__closure__))\n"
+        "send = inside['send'].cell_contents\n"
+        "inside = dict(zip(send.__code__.co_freevars, send.__closure__))\n"
+        "mark, channel = (inside[x].cell_contents for x in ('mark', 'channel'))\n"
+        "line = '{\"mark\": \"' + mark + '\", \"note\": [' + '{},' * 2_100_000\n"
+        "data = f'{line}0]}}\\n'.encode()\n"
+        "while data: data = data[os.write(channel, data):]",
+        21,
+        "cell 1 writes into the grader's channel",
+    ),
+    Attack(
         "raises_what_a_terminal_obeys",
         "raise ValueError('\\x1b[31m \\u202e \\x07')",
         21,
