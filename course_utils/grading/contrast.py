@@ -89,6 +89,17 @@ def says_as_much(value: Any, usual: Any) -> bool:
     )
 
 
+def hands_through(value: Any, args: Args) -> bool:
+    """Whether a result is one of the arguments as it was: a step of length 0."""
+    values = value if isinstance(value, list) else [value]
+    given = [x for x in args if isinstance(x, np.ndarray)]
+    return any(
+        isinstance(x, np.ndarray) and x.shape == y.shape and same(x, y)
+        for x in values
+        for y in given
+    )
+
+
 def right_when(
     question: Question, answer: Any, cases: list[Case], wrong: list[int], ask: Ask
 ) -> list[str]:
@@ -109,6 +120,8 @@ def is_right(question: Question, answer: Any, case: Case, usual: Any, ask: Ask) 
     """Whether an answer is right in a simple case, and that is no accident."""
     expected = ask(question, question.reference, case)
     if expected.failure or not says_as_much(expected.value, usual):
+        return False
+    if hands_through(expected.value, case.args) and not hands_through(usual, case.args):
         return False
     made = ask(question, answer, case)
     return not made.failure and same(made.value, expected.value, question.tolerance)

@@ -136,6 +136,29 @@ class Path:
                     todo.append(parent)
         return found
 
+    def is_foreign(self, j: int, output: int) -> bool:
+        """Whether a right step equals none of the quantities that an output is made of.
+
+        It is then another output's, say, and no beginning of this one.
+        """
+        if output < 0:
+            return False
+        made_of, value = self.ancestors(output) | {output}, self.mine[j].value
+        return not any(alike(value, self.theirs[i].value) for i in made_of)
+
+    def goes_on(self, j: int) -> bool:
+        """Whether the solution repeats what a right step does, and the answer not."""
+        there = self.right[j][0]
+        if any(self.place(k) == self.place(j) for k in range(j + 1, len(self.mine))):
+            return False
+        step = self.theirs[there]
+        alike_places = [
+            other.round
+            for other in self.theirs
+            if (other.line, other.at) == (step.line, step.at)
+        ]
+        return any(number > step.round for number in alike_places)
+
     def passed(self) -> set[int]:
         """The solution's quantities that are there already, or behind one that is."""
         there = {i for i, _ in self.right if i >= 0}
@@ -258,7 +281,15 @@ def located(
         )
     missing = path.missing(output, first)
     never = f"; the right `{missing}` never appears" * (missing in known)
-    spoken = [i for i in right if mine[i].function not in SILENT]
+    foreign = [i for i in right if path.is_foreign(i, output)]
+    if foreign and all(i in foreign for i in right):
+        last = mine[foreign[-1]]
+        what = matched(last, "", known).partition(" is still")[0]
+        return (
+            f"{what} is a quantity of the solution, but there `{name}` is not made of "
+            "it: does it belong here?"
+        )
+    spoken = [i for i in right if mine[i].function not in SILENT and i not in foreign]
     before = [i for i in spoken if i in mine[first].parents]
     there_on = f"{'look at' if len(lines) == 1 else 'look from'} {line(mine[first])}"
     there_on += "" if len(lines) == 1 else " on"
@@ -268,6 +299,11 @@ def located(
         place = path.nearest(before, output)
         last, counterpart = mine[place], path.right[place]
         start = matched(last, theirs[counterpart[0]].name, known)
+        if path.goes_on(place) and last.line != mine[first].line:
+            return (
+                f"{start}, but the solution does the same again after it: does your "
+                "loop run often enough?"
+            )
         if counterpart[1] == "turned" and last.function not in TURNS:
             start += ", but for the order of its axes"
         squashed = path.next_function(place, output)

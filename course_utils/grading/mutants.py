@@ -43,18 +43,36 @@ def expression(text: str) -> ast.expr:
 def binary(node: ast.BinOp) -> Iterator[Change]:
     """Another operator, an operand left out, the two exchanged."""
     kind = type(node.op)
+    one = kind in (ast.Add, ast.Sub) and any(
+        isinstance(x, ast.Constant) and x.value == 1 for x in sides(node)
+    )
     for other, words in OPERATORS.get(kind, []):
-        yield ast.BinOp(node.left, other(), node.right), words
+        if not (one and other is ast.Mult):  # times 1 is the term left out
+            yield ast.BinOp(node.left, other(), node.right), words
     if kind in LEFT_OUT:
-        for kept, lost in ((node.left, node.right), (node.right, node.left)):
-            number = f" {ast.unparse(lost)}" if isinstance(lost, ast.Constant) else ""
-            yield kept, f"{LEFT_OUT[kind]}{number} is left out"
+        for kept, lost in (sides(node), sides(node)[::-1]):
+            number = written(node, lost) if isinstance(lost, ast.Constant) else ""
+            yield kept, f"{number or LEFT_OUT[kind]} is left out"
     if kind in (ast.Sub, ast.Div, ast.MatMult, ast.FloorDiv):
         swapped = ast.BinOp(node.right, node.op, node.left)
         yield swapped, f"the two sides of a `{symbol(kind)}` are exchanged"
     if kind is ast.MatMult:
         turned = ast.Attribute(node.right, "mT", ast.Load())
         yield ast.BinOp(node.left, node.op, turned), "a matrix is transposed"
+
+
+def sides(node: ast.BinOp) -> tuple[ast.expr, ast.expr]:
+    """What stands on the two sides of an operator."""
+    return node.left, node.right
+
+
+def written(node: ast.BinOp, lost: ast.Constant) -> str:
+    """Name an operand that is a number as it stands there: "a term (`1 -`)"."""
+    kind, number = type(node.op), ast.unparse(lost)
+    if kind not in (ast.Add, ast.Sub):
+        return f"{LEFT_OUT[kind]} {number}"
+    parts = (number, symbol(kind))
+    return f"a term (`{' '.join(parts if lost is node.left else parts[::-1])}`)"
 
 
 def symbol(kind: type[ast.operator]) -> str:
@@ -330,6 +348,7 @@ def changed_statements(
 def not_code(statement: ast.AST) -> set[int]:
     """The ids of the nodes that are no steps: types, and numbers behind a minus."""
     found: set[int] = set()
+    idle = {name for name, value in defaults_of(statement) if value == 0}
     for node in ast.walk(statement):
         if isinstance(node, ast.arguments):
             defaults = node_defaults(node)
@@ -338,7 +357,24 @@ def not_code(statement: ast.AST) -> set[int]:
             found |= {id(x) for x in ast.walk(node.returns)}
         elif isinstance(node, ast.UnaryOp) and isinstance(node.operand, ast.Constant):
             found.add(id(node.operand))
+        elif (
+            isinstance(node, ast.BinOp)
+            and isinstance(node.op, ast.Add | ast.Sub)
+            and any(isinstance(x, ast.Name) and x.id in idle for x in sides(node))
+        ):
+            found.add(id(node))  # nothing is added there in the solution
     return found
+
+
+def defaults_of(statement: ast.AST) -> Iterator[tuple[str, Any]]:
+    """The arguments of a statement's functions that have a plain default, with it."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.arguments):
+            last = [*node.posonlyargs, *node.args][-len(node.defaults) or None :]
+            pairs = [*zip(last, node.defaults), *zip(node.kwonlyargs, node.kw_defaults)]
+            for argument, default in pairs:
+                if isinstance(default, ast.Constant):
+                    yield argument.arg, default.value
 
 
 def node_defaults(node: ast.AST) -> list[ast.AST]:

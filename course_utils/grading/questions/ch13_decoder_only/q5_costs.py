@@ -116,6 +116,12 @@ QUESTION = Question(
     ),
     mistakes=(
         miscounted(
+            "no_positions_and_no_last_norm",
+            "the table of positions and the last norm are missing",
+            places=0,
+            last_norm=0,
+        ),
+        miscounted(
             "head_with_bias",
             "the table for writing is counted with a bias: it is a table like the one "
             "for reading, and only the matrices of the blocks have biases",
@@ -291,6 +297,10 @@ def off_by(more=lambda n, d, layers, length, tied: 0, times=1.0):
 
 RIGHT = [built]
 WRONG = [
+    (
+        "no_positions_and_no_last_norm",
+        off_by(lambda n, d, layers, length, tied: -d * (length + 2)),
+    ),
     ("head_with_bias", off_by(lambda n, d, layers, length, tied: n * (not tied))),
     (
         "tied_turned_round",

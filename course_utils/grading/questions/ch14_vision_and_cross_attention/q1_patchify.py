@@ -113,6 +113,18 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "one_fewer_each_way",
+            "each way there is one patch fewer than fits: between the first patch and "
+            "the last lie (side - size) / stride steps, and there is one patch more",
+            lambda im, size, stride: patchify(
+                im[..., : (im.shape[2] - size) // stride * stride + size - 1, :][
+                    ..., : (im.shape[3] - size) // stride * stride + size - 1
+                ],
+                size,
+                stride,
+            ),
+        ),
+        Mistake(
             "the_chapters",
             "this is the chapter's `patchify`, whose patches stand side by side: here "
             "a new one begins every `stride` pixels",
@@ -285,6 +297,17 @@ def padded_squares(images, size, stride):
 
 RIGHT = [by_squares, lambda im, s, t: F.unfold(im, s, stride=t).mT, in_numpy, by_index]
 WRONG = [
+    (
+        "one_fewer_each_way",
+        lambda im, s, t: torch.stack(
+            [
+                im[:, :, t * i : t * i + s, t * j : t * j + s].flatten(1)
+                for i in range((im.shape[2] - s) // t)
+                for j in range((im.shape[3] - s) // t)
+            ],
+            dim=1,
+        ),
+    ),
     ("the_chapters", lambda im, s, t: by_squares(im, s, s)),
     ("every_pixel", lambda im, s, t: F.unfold(im, s).mT),
     (

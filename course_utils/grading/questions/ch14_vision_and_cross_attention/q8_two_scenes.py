@@ -143,6 +143,16 @@ QUESTION = Question(
             lambda value: all(never_wrong(story)(value) for story in STORIES),
         ),
         failing(
+            "first_has_the_digit",
+            "`stands_first` is right in both scenes, although the asked object stands "
+            "elsewhere in one: the object that stands first has the same digit there",
+            ([[[0, 2], [1, 3]], [[1, 4], [0, 4]]], [0, 0]),
+            lambda value: (
+                never_wrong("stands_first")(value)
+                and (value[0][:, 0, 0] != value[1]).any()
+            ),
+        ),
+        failing(
             "first_never_moved",
             "`stands_first` is right in both scenes: let the asked object stand "
             "elsewhere in one of them",
@@ -217,6 +227,10 @@ WRONG = [
     ("digits_out_of_range", lambda: ([[[0, 2], [1, 10]], [[1, 3], [0, 8]]], [0, 0])),
     ("does_not_fit", lambda: (torch.tensor([[[0, 1], [1, 2]]]), torch.tensor([0]))),
     ("as_in_training", lambda: (torch.tensor([[[1, 8], [0, 2]]] * 2), [1, 1])),
+    (
+        "first_has_the_digit",
+        lambda: (torch.tensor([[[3, 2], [1, 5]], [[1, 9], [0, 9]]]), [3, 0]),
+    ),
     ("always_largest", lambda: (torch.tensor([[[1, 2], [0, 6]]] * 2), [0, 0])),
     ("all_wrong_together", lambda: (torch.tensor([[[1, 9], [0, 6]]] * 2), [0, 0])),
 ]

@@ -80,6 +80,13 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "output_shared_too",
+            "three matrices are as narrow as the shared heads: queries and output have "
+            "width d, only keys and values are shared",
+            miscounted(wide=1, narrow=3),
+            lambda args, value: abs(value[0] - counted(*args, wide=1, narrow=3)[0]) < 1,
+        ),
+        Mistake(
             "the_chapters",
             "these are the chapter's formulas, with four matrices of d × d, n keys for "
             "every query and a state of width d; here all three differ",
@@ -258,6 +265,13 @@ RIGHT = [
     ),
 ]
 WRONG = [
+    (
+        "output_shared_too",
+        lambda n, d, w, s, m: (
+            listed(n, d, w, s, m)[0] - 2 * n * d * (d - d / s),
+            listed(n, d, w, s, m)[1],
+        ),
+    ),
     (
         "both_sides_narrow",
         lambda n, d, w, s, m: (

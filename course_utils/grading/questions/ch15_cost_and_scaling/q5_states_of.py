@@ -59,6 +59,15 @@ def reset_after(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> 
     return states_of(decay, added, first, late)
 
 
+def late_but_once(
+    decay: Tensor, added: Tensor, first: Tensor, starts: Tensor
+) -> Tensor:
+    """The same, but for the first text, which begins rightly."""
+    late = torch.cat([starts[:1], starts[:-1]])
+    late[1:2] = False
+    return states_of(decay, added, first, late)
+
+
 def reset_before(decay: Tensor, added: Tensor, first: Tensor, starts: Tensor) -> Tensor:
     early = torch.cat([starts[1:], starts[:1]])
     return states_of(decay, added, first, early)
@@ -170,6 +179,12 @@ QUESTION = Question(
             "the state is set back one token too late: the token that begins a text "
             "goes on from `first` already",
             reset_after,
+        ),
+        Mistake(
+            "later_texts_late",
+            "from the second text on the state is set back one token too late: the "
+            "token that begins a text goes on from `first` already",
+            late_but_once,
         ),
         Mistake(
             "reset_before",
@@ -290,8 +305,19 @@ def in_numpy(decay, added, first, starts):
     return out
 
 
+def set_back_behind(decay, added, first, starts):
+    state, found = first, []
+    for t in range(len(added)):
+        state = torch.addcmul(added[t], decay[t], state)
+        found.append(state)
+        if t and starts[t]:
+            state = first
+    return torch.stack(found)
+
+
 RIGHT = [recurred, by_scan, text_by_text, by_table, in_numpy]
 WRONG = [
+    ("later_texts_late", set_back_behind),
     ("the_chapters", lambda a, b, h, s: linear_scan(a[None], b[None])[0]),
     (
         "starts_ignored",

@@ -70,6 +70,16 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "halves_swapped",
+            "the halves of a head have changed places, each as it was: what were "
+            "neighbours still are, and rows 0 and 1 should stand half a head apart",
+            lambda weight, n: (
+                rearrange(weight, "(h two p) i -> h two p i", h=n, two=2)
+                .flip(1)
+                .reshape(weight.shape)
+            ),
+        ),
+        Mistake(
             "columns_of_all",
             "columns are moved, those of all heads together: the rows belong to the "
             "outputs that are turned, and every head has its own pairs",
@@ -157,6 +167,10 @@ def head_by_head(weight, n_heads):
 
 RIGHT = [by_index, head_by_head]
 WRONG = [
+    (
+        "halves_swapped",
+        lambda w, n: w.unflatten(0, (n, -1)).roll(len(w) // n // 2, 1).flatten(0, 1),
+    ),
     ("pairs_turned", lambda w, n: w[[i ^ 1 for i in range(len(w))]]),
     ("heads_forgotten", lambda w, n: torch.cat([w[0::2], w[1::2]])),
     ("columns", lambda w, n: by_index(w.T, n).T),

@@ -69,6 +69,12 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "one_wide_head",
+            "a head is taken to be d_model / n_kv_heads wide, and one is kept: its "
+            "width is d_model / n_heads, and `n_kv_heads` of them are kept",
+            both(lambda d, h, g: 4 * d // g, pair),
+        ),
+        Mistake(
             "keys_only",
             "this is half of it: keys and values are kept, and a number of 16 bits is "
             "two bytes",
@@ -156,6 +162,10 @@ def layer_by_layer(n_layers, d_model, n_heads, n_kv_heads, length, window):
 
 RIGHT = [layer_by_layer, lambda *a: np.float64(layer_by_layer(*a))]
 WRONG = [
+    (
+        "one_wide_head",
+        lambda a, b, c, d, n, w: layer_by_layer(a, b * c // d, c, d, n, w) // d,
+    ),
     ("bits", lambda *a: layer_by_layer(*a) * 8),
     (
         "window_misread",

@@ -57,6 +57,15 @@ QUESTION = Question(
     ),
     mistakes=(
         Mistake(
+            "cap_on_normed_scores",
+            "the soft cap is given the largest score that QK-norm leaves: without "
+            "QK-norm scores have no bound of their own, and come near the cap itself",
+            lambda d, n, cap: (
+                share(math.sqrt(d), n),
+                share(cap * math.tanh(math.sqrt(d) / cap), n),
+            ),
+        ),
+        Mistake(
             "others_at_zero",
             "all other keys have the score 0: a score can be negative, and then its "
             "key gets less still",
@@ -139,6 +148,13 @@ def with_zeros(d_head, n_keys, cap):
 
 RIGHT = [by_softmax, lambda *a: list(by_softmax(*a))]
 WRONG = [
+    (
+        "cap_on_normed_scores",
+        lambda d, n, c: (
+            by_softmax(d, n, c)[0],
+            by_softmax((c * math.tanh(d**0.5 / c)) ** 2, n, c)[0],
+        ),
+    ),
     ("others_at_zero", with_zeros),
     ("not_scaled", lambda d, n, c: by_softmax(d * d, n, c)),
     ("score_of_one", lambda d, n, c: by_softmax(1, n, c)),

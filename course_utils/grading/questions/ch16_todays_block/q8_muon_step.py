@@ -46,6 +46,11 @@ def done_as(**change: Any) -> Any:
     return lambda *args: step(*args, **change)
 
 
+def of_the_largest(matrices: Tensor) -> Tensor:
+    """All singular values divided by the largest."""
+    return matrices / torch.linalg.matrix_norm(matrices, 2, keepdim=True)
+
+
 def polynomial(matrices: Tensor) -> Tensor:
     x = matrices / matrices.square().sum(dim=(-2, -1), keepdim=True).sqrt()
     for _ in range(5):
@@ -91,6 +96,12 @@ QUESTION = Question(
         ),
     ),
     mistakes=(
+        Mistake(
+            "divided_by_the_largest",
+            "the singular values are divided by the largest, so that one becomes 1 and "
+            "the others stay behind: all of them are to be 1",
+            done_as(evened=of_the_largest),
+        ),
         Mistake(
             "polynomial",
             "singular values come near 1, but not to 1: five steps of the chapter's "
@@ -167,8 +178,13 @@ def part_by_part(even=None, look=lambda g, new, m: g + new * m, down=1, cut=True
     return answer
 
 
+def over_the_largest(x):
+    return x / torch.linalg.svdvals(x)[0]
+
+
 RIGHT = [part_by_part()]
 WRONG = [
+    ("divided_by_the_largest", part_by_part(even=over_the_largest)),
     ("strengths_kept", part_by_part(even=lambda x: x)),
     ("one_norm", part_by_part(even=lambda x: x / x.square().sum() ** 0.5)),
     ("signs", part_by_part(even=torch.sign)),

@@ -49,6 +49,22 @@ def draw(rng: np.random.Generator) -> Args:
     )
 
 
+def scaled_by(spread: Any) -> Any:
+    """The terms without their means, over another measure of spread."""
+
+    def wrong(terms: Tensor, unembedding: Tensor) -> Tensor:
+        centred = terms - terms.mean(dim=-1, keepdim=True)
+        return centred / spread(terms) @ unembedding
+
+    return wrong
+
+
+def normed_logits(terms: Tensor, unembedding: Tensor) -> Tensor:
+    logits = terms @ unembedding
+    sigma = logits.sum(dim=0).std(dim=-1, correction=0, keepdim=True)
+    return (logits - logits.mean(dim=-1, keepdim=True)) / sigma
+
+
 def added_up(value: Any) -> Any:
     return np.asarray(value).sum(axis=0)
 
@@ -68,6 +84,33 @@ QUESTION = Question(
         Part("their sum", 1, lambda rng: [draw(rng) for _ in range(2)], view=added_up),
     ),
     mistakes=(
+        Mistake(
+            "variance",
+            "the terms are divided by the variance: the standard deviation is its root",
+            scaled_by(lambda t: t.sum(0).var(dim=-1, correction=0, keepdim=True)),
+        ),
+        Mistake(
+            "one_for_all_tokens",
+            "one standard deviation is taken for the whole sequence: the norm works on "
+            "each token by itself, so each position has its own",
+            scaled_by(
+                lambda t: (
+                    (t - t.mean(dim=-1, keepdim=True)).sum(0).square().mean().sqrt()
+                )
+            ),
+        ),
+        Mistake(
+            "deviations_added",
+            "the standard deviations of the terms are added up: the stream is the sum "
+            "of the terms, and its standard deviation is another number",
+            scaled_by(lambda t: t.std(dim=-1, correction=0, keepdim=True).sum(0)),
+        ),
+        Mistake(
+            "norm_after_the_matrix",
+            "the norm comes after the unembedding, over the logits: it is the stream "
+            "that is normed, over its features, and then multiplied",
+            normed_logits,
+        ),
         Mistake(
             "each_normed",
             "every term is divided by its own standard deviation: then they no longer "
@@ -111,6 +154,34 @@ def right(terms, unembedding):
 
 RIGHT = [right]
 WRONG = [
+    (
+        "variance",
+        lambda t, u: right(t, u) / t.sum(0).std(-1, False, keepdim=True)[None],
+    ),
+    (
+        "one_for_all_tokens",
+        lambda t, u: (
+            (t - t.mean(-1, True))
+            @ u
+            / (t - t.mean(-1, True)).sum(0).pow(2).mean() ** 0.5
+        ),
+    ),
+    (
+        "deviations_added",
+        lambda t, u: (
+            (t - t.mean(-1, True)) @ u / sum(x.std(-1, False, keepdim=True) for x in t)
+        ),
+    ),
+    (
+        "norm_after_the_matrix",
+        lambda t, u: torch.stack(
+            [
+                (x @ u - (x @ u).mean(-1, True))
+                / (t.sum(0) @ u).std(-1, False, keepdim=True)
+                for x in t
+            ]
+        ),
+    ),
     (
         "each_normed",
         lambda t, u: torch.nn.functional.layer_norm(t, t.shape[-1:], eps=0) @ u,

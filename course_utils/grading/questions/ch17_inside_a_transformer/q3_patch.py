@@ -95,6 +95,15 @@ QUESTION = Question(
     parts=(Part("what is written", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
         Mistake(
+            "the_change_alone",
+            "only what the patch changes is returned: the corrupted run goes on, and "
+            "all its heads write at every position",
+            lambda clean, corrupted, head, position, w_o: (
+                patch(clean, corrupted, head, position, w_o)
+                - corrupted.transpose(0, 1).flatten(1) @ w_o
+            ),
+        ),
+        Mistake(
             "from_the_position_on",
             "all positions from `position` on are patched: one is asked for",
             lambda clean, corrupted, head, position, w_o: patched_at(
@@ -180,6 +189,10 @@ def patched(order):
 
 RIGHT = [mixed(lambda a, b, h, t: torch.where(h & t, a, b))]
 WRONG = [
+    (
+        "the_change_alone",
+        mixed(lambda a, b, h, t: (a - b) * (h & t)),
+    ),
     ("exchanged", mixed(lambda a, b, h, t: torch.where(h & t, b, a))),
     ("everywhere", mixed(lambda a, b, h, t: torch.where(h, a, b))),
     ("all_heads", mixed(lambda a, b, h, t: torch.where(t, a, b))),

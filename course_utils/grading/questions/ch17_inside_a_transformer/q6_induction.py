@@ -39,6 +39,8 @@ def draw(rng: np.random.Generator) -> Args:
     while (np.diff(again) == 1).any():
         again = rng.permutation(n)
     order = np.concatenate([ids, ids[again[: n - gap % 2]]])  # of even length
+    twice = n + gap + 3  # a token that stands twice in a row, not at the beginning
+    order = np.insert(order, int(rng.integers(2, n)), [twice, twice])
     return (np.eye(n + gap + 4, dtype=np.float32)[order],)
 
 
@@ -49,6 +51,14 @@ def asked(own: np.ndarray) -> list[tuple[int, int]]:
     """Each position whose token has come before, and where it came."""
     ids = own.argmax(axis=-1).tolist()
     return [(i, ids.index(x)) for i, x in enumerate(ids) if x in ids[:i]]
+
+
+def asked_alone(own: np.ndarray) -> tuple[int, int]:
+    """The first such position up to which the token to copy stands only once."""
+    ids = own.argmax(axis=-1).tolist()
+    rows = asked(own)
+    once = (row for row in rows if ids[: row[0] + 1].count(ids[row[1] + 1]) == 1)
+    return next(once, rows[0])
 
 
 def error(args: Args, value: Any) -> float:
@@ -97,7 +107,7 @@ def is_weak(args: Args, value: Any) -> bool:
     """Whether the right key is found at every asked position, by too little."""
     if not is_one_hot(args):
         return True
-    i, copy = asked(args[0])[0]
+    i, copy = asked_alone(args[0])
     weight = float((np.asarray(value)[i] * args[0][copy + 1]).sum())
     if 0 < weight < 1:  # it may come from a circuit with this strength
         strength = math.log(weight * i / (1 - weight))
@@ -141,6 +151,15 @@ def softmax_over_queries(own: Tensor) -> Tensor:
     allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril()
     scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
     return scores.softmax(dim=0) @ own
+
+
+def never_itself(own: Tensor) -> Tensor:
+    """The circuit in which a position does not see itself."""
+    note = F.pad(own[:-1], (0, 0, 1, 0))
+    allowed = torch.ones(len(own), len(own), dtype=torch.bool).tril(-1)
+    allowed[0, 0] = True
+    scores = (50 * own @ note.T).masked_fill(~allowed, -torch.inf)
+    return scores.softmax(dim=-1) @ own
 
 
 def note_copied(own: Tensor) -> Tensor:
@@ -240,6 +259,12 @@ QUESTION = Question(
             note_copied,
         ),
         mistake(
+            "never_itself",
+            "a position does not see itself: where a token stands twice in a row, what "
+            "followed the first is the second, and that is the position itself",
+            never_itself,
+        ),
+        mistake(
             "two_back",
             "what is copied stands one place too far on: the note is of the token two "
             "positions back, or the values are those of the next position",
@@ -280,6 +305,12 @@ def attention(query, key, value, strength, masked=True):
     return torch.softmax(scores, dim=1) @ value
 
 
+def strict(own, notes):
+    scores = (60 * own @ notes.T).exp().tril(-1)
+    scores[0, 0] = 1
+    return scores / scores.sum(1, keepdim=True) @ own
+
+
 def before(own):
     return torch.cat([torch.zeros_like(own[:1]), own[:-1]])
 
@@ -308,6 +339,7 @@ WRONG = [
         "too_soft",
         lambda own: attention(own, before(own), own, own.shape[1] ** -0.5),
     ),
+    ("never_itself", lambda own: strict(own, before(own))),
     ("two_back", lambda own: attention(own, before(before(own)), own, 40.0)),
     ("too_soft", lambda own: attention(own, before(own), own, 1.0)),
     (

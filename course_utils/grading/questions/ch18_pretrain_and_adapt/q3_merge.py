@@ -45,6 +45,18 @@ QUESTION = Question(
     parts=(Part("the merged matrix", 3, lambda rng: [draw(rng) for _ in range(3)]),),
     mistakes=(
         Mistake(
+            "scales_made_shares",
+            "the numbers in `scales` are turned into shares that sum to one: each "
+            "adapter is added times its own number, as it stands",
+            lambda w, u, d, s: w + changes(u, d, s / s.sum()).sum(dim=0),
+        ),
+        Mistake(
+            "softmax_of_scales",
+            "the numbers in `scales` go through a softmax: each adapter is added times "
+            "its own number, as it stands",
+            lambda w, u, d, s: w + changes(u, d, s.softmax(dim=0)).sum(dim=0),
+        ),
+        Mistake(
             "transposed",
             "the change is transposed: it is U D, rows are outputs as in the weight",
             lambda w, u, d, s: w + changes(u, d, s).sum(dim=0).T,
@@ -124,6 +136,8 @@ def einsum(weight, ups, downs, scales):
 
 RIGHT = [by_columns, einsum]
 WRONG = [
+    ("scales_made_shares", lambda w, u, d, s: einsum(w, u, d, s / s.sum())),
+    ("softmax_of_scales", lambda w, u, d, s: einsum(w, u, d, s.softmax(0))),
     ("one_adapter", lambda w, u, d, s: einsum(w, u[-1:], d[-1:], s[-1:])),
     ("scales_twice", lambda w, u, d, s: einsum(w, u, d, s**2)),
     ("scales_summed", lambda w, u, d, s: einsum(w, u, d, s.sum().expand_as(s))),

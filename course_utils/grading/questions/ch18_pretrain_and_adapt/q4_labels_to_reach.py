@@ -75,6 +75,11 @@ def last_crossing(counts: Tensor, accuracies: Tensor, goal: float) -> float:
     return found(counts[cut:], accuracies[:, cut:], goal)
 
 
+def from_end_to_end(counts: Tensor, accuracies: Tensor, goal: float) -> float:
+    ends = torch.tensor([0, -1])
+    return found(counts[ends], accuracies[:, ends], goal)
+
+
 def tensors(args: Args) -> tuple[Tensor, Tensor, float]:
     return torch.as_tensor(args[0]), torch.as_tensor(args[1]), args[2]
 
@@ -121,6 +126,12 @@ QUESTION = Question(
         Part("the number", 3, lambda rng: [draw(rng, below) for below in (2, 1, 5)]),
     ),
     mistakes=(
+        Mistake(
+            "from_end_to_end",
+            "the line goes from the first point to the last: interpolate between the "
+            "two points around the goal",
+            from_end_to_end,
+        ),
         Mistake(
             "linear_axis",
             "the number is read on a linear axis: from 20 to 100 labels the middle is "
@@ -250,6 +261,7 @@ def seeds_apart(c, a, g):
 
 RIGHT = [by_numpy, lambda c, a, g: round(by_numpy(c, a, g))]
 WRONG = [
+    ("from_end_to_end", lambda c, a, g: by_numpy(c[[0, -1]], a[:, [0, -1]], g)),
     ("linear_axis", lambda c, a, g: by_numpy(c, a, g, same, same)),
     ("best_seed", lambda c, a, g: by_numpy(c, a, g, seeds=np.max)),
     ("one_seed", lambda c, a, g: by_numpy(c, a[:1], g)),
