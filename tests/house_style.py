@@ -211,6 +211,26 @@ def tolerated_errors(nb: NotebookNode) -> list[str]:
     return found
 
 
+def twice_told(nb: NotebookNode) -> list[str]:
+    """A cell that shows a training's line, which its bar has left already."""
+    found = []
+    for cell in code_cells(nb):
+        body = parse(cell.source).body
+        last = body[-1] if body else None
+        if not isinstance(last, ast.Expr):
+            continue
+        history = '["history"]' in ast.unparse(last).replace("'", '"')
+        trained = any(
+            called(node).startswith("learn") for node in ast.walk(parse(cell.source))
+        )
+        if called(last.value) == "train" or (history and trained):
+            found.append(
+                f"cell {cell.id} shows its training's last line a second time: the bar "
+                "leaves it; keep the history in a name."
+            )
+    return found
+
+
 # -------------------------------------------------------------------------- figures
 
 
@@ -327,6 +347,7 @@ CHAPTER = (
     skeleton,
     assertions,
     tolerated_errors,
+    twice_told,
     figures,
 )
 EXERCISES = (wide_lines, tolerated_errors, figures)

@@ -183,6 +183,9 @@ BREAK = {
     "cell plt-plot-x draws": lambda t: (
         t + "\n# %% [markdown]\n# x\n\n# %%\nplt.plot(x)"
     ),
+    "cell train-model shows its training's last line": lambda t: (
+        t + "\n# %% [markdown]\n# x\n\n# %%\ntrain(model)"
+    ),
     "an image without alt text, ![](a.png)": lambda t: t.replace("One.", "![](a.png)"),
 }
 
