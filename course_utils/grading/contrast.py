@@ -109,9 +109,7 @@ def right_when(
         usual = ask(question, question.reference, cases[number])
         for words, all_args in simpler(question, cases[number].args):
             simple = [Case(args, cases[number].part) for args in all_args]
-            if words not in question.no_contrast and all(
-                is_right(question, answer, case, usual.value, ask) for case in simple
-            ):
+            if all(is_right(question, answer, c, usual.value, ask) for c in simple):
                 found.append(words)
     return found
 

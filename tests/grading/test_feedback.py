@@ -13,7 +13,7 @@ import pytest
 import torch
 from einops import rearrange
 
-from course_utils.grading import checks, guard
+from course_utils.grading import checks, contrast, guard
 from course_utils.grading.answer_runner import Failure
 from course_utils.grading.checks import check, grade_answer, progress_text
 from course_utils.grading.comparison import fitted, relation
@@ -481,18 +481,15 @@ def squared_decay(decay, added, first, starts):
     ("identifier", "answer"),
     [("11.3", rectified), ("15.5", squared_decay)],
 )
-def test_a_question_can_name_simple_cases_that_say_nothing(identifier, answer):
-    """The same answer, with and without what the question leaves out."""
+def test_an_argument_that_is_handed_through_is_no_contrast(
+    identifier, answer, monkeypatch
+):
+    """With `alpha` 0 the stream stays as it was; with `starts` True nothing recurs."""
     question = find_question(identifier)
-    named = question.no_contrast
     assert "right when" not in grade_answer(identifier, answer).hint
-    object.__setattr__(question, "no_contrast", ())
-    try:
-        said = conditions_of(question, answer)
-    finally:
-        object.__setattr__(question, "no_contrast", named)
-    assert set(named) <= set(said)
-    assert not set(named) & set(conditions_of(question, answer))
+    said = conditions_of(question, answer)
+    monkeypatch.setattr(contrast, "hands_through", lambda value, args: False)
+    assert set(conditions_of(question, answer)) > set(said)
 
 
 def conditions_of(question, answer):

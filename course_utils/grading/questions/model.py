@@ -91,7 +91,6 @@ class Question:
     allowed: tuple[str, ...] = ()  # of PyTorch, beyond the primitives
     variants: tuple[dict[str, Any], ...] = ()  # of an experiment, drawn by a name
     given: tuple[str, ...] = ()  # the functions that the exercise hands out
-    no_contrast: tuple[str, ...] = ()  # simple cases that say nothing; see `contrast`
 
     @property
     def points(self) -> int:

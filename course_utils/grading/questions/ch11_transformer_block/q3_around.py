@@ -77,7 +77,6 @@ QUESTION = Question(
     outputs=(Output("stream", "token d_model"),),
     reference=around,
     given=("layer", "norm"),
-    no_contrast=("`alpha` is 0",),  # then hardly anything is left to be wrong
     difficulty="easy",
     minutes=8,
     next_step="write one formula for “pre” and one for “post”: what does alpha weigh?",

@@ -121,7 +121,6 @@ QUESTION = Question(
     arguments=("decay", "added", "first", "starts"),
     outputs=(Output("states", "token d"),),
     reference=states_of,
-    no_contrast=("`starts` is True everywhere",),  # then nothing recurs
     difficulty="medium",
     minutes=10,
     next_step="write h_t = λ_t h_{t-1} + z_t for every token; what is h_{t-1} where a "
