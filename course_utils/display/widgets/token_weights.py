@@ -59,7 +59,7 @@ def token_weights(
         script=script_of(__name__),
         alt="The words of a document, each shaded by its weight. Uniform weights shade "
         "all words alike; TF-IDF shades the words that few documents hold; learned "
-        "weights shade those that tell the classes apart and leave rare words that "
-        "don't nearly white.",
+        "weights shade those that tell the classes apart and leave other rare words "
+        "nearly white.",
         height=34 * lines + 28 * len(weights) + 36,
     )
