@@ -10,7 +10,8 @@ chosen on the validation text with the first seed; the others have that one alon
     smear    each token gets a share of the one before, through a gate
     backout  a share of the stream after the first half of the layers is taken back
 
-All start as in nanochat; AdamW moves them at the rate of the other tables.
+The learned numbers start as in nanochat, the tables with its standard deviation, the
+gates' weights at zero (there near it); AdamW moves all at the rate of the other tables.
 """
 
 import runpy
