@@ -56,6 +56,7 @@ with install_import_hook(names, "beartype.beartype"):
         modern_gpt,
         online_softmax,
         positions,
+        pretrained,
         recurrences,
         residual_variants,
         rnn,
@@ -172,6 +173,7 @@ def call_models() -> None:
     decoding.select_rows(caches, torch.tensor([1, 0]))
     modern.rms_norm(torch.randn(2, 3, 4), torch.ones(4))
     modern.window_mask(3, 5, 2)
+    pretrained.turned_back(torch.randn(3 * D_MODEL, D_MODEL), 2 * HEADS, 4)
     muon.orthogonalise(torch.randn(2, 3, 4))
     padding = modern_gpt.padding_left(torch.tensor([4, 3]), 4)
     capped = choices.Choices(soft_cap=2.0, windows=(2, None))

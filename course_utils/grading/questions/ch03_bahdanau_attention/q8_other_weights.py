@@ -177,7 +177,7 @@ QUESTION = Question(
             "exchanged",
             "True and False are exchanged: True says that there are other weights",
             lambda w, h: (other_weights(w, h)[0], not many(h)),
-            lambda args, value: value[1] is not exists(args),
+            lambda args, value: value[1] is (not exists(args)),
         ),
         Mistake(
             "negative",
