@@ -21,7 +21,7 @@ FILES = {
 # What the functions of a question are for is said by its mistakes and hints.
 MODULES = {name: path for name, path in FILES.items() if ".questions.ch" not in name}
 # Longer than 330 lines: dozens of mistakes, and what still waits to be split.
-LONGER = {"q7_decoder_layer": 580, "q3_cut": 390, "diagnosis": 435, "mutants": 350}
+LONGER = {"q7_decoder_layer": 580, "q3_cut": 390, "diagnosis": 440, "mutants": 350}
 LONGER |= {"q1_decoder_block": 385, "q9_matrix_states": 345, "q1_layer_norm": 345}
 LONGER |= {"q4_smoothed_loss": 345}
 LONGER |= {"answer_runner": 340, "lexicon": 360, "sentences": 370, "q9_narrowest": 420}

@@ -256,7 +256,12 @@ def find_order(
             part_is_right(question, part, cases, right, turned, True, True)
             for part in question.parts
         ):
-            signed = find_sign(question, cases, records) if is_open(question) else None
+            alike = is_open(question) and all(
+                np.ndim(x) == np.ndim(y)
+                for record, expected in zip(records, right)
+                for x, y in zip(record.value, outputs_of(question, expected.value))
+            )
+            signed = find_sign(question, cases, records) if alike else None
             if signed:  # where many answers are right, the order is no slip of the pen
                 return signed
             names = ", ".join(f"`{output.name}`" for output in question.outputs)
