@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import shutil
+from concurrent.futures import wait
 from pathlib import Path
 
 import pytest
@@ -174,6 +175,29 @@ def test_an_interrupted_run_leaves_the_last_whole_one_and_goes_on(week, monkeypa
     week.grade()
     assert week.asked == ["c"]
     assert week.final() == {"a": "11", "b": "12", "c": "13"}
+
+
+def test_what_is_done_is_kept_before_an_interrupt_is_raised(week, monkeypatch):
+    week.hand_in("a", 11)
+    week.hand_in("b", 12)
+    usual = week.graded_text
+
+    def interrupted(notebook, *more):
+        if "# b" in notebook.cells[0]:
+            raise KeyboardInterrupt
+        return usual(notebook, *more)
+
+    def late(running, return_when):
+        done, _ = wait(running)  # both, and the interrupted one first
+        return sorted(done, key=lambda x: x.exception() is None), set()
+
+    monkeypatch.setattr(engine, "grade_text", interrupted)
+    monkeypatch.setattr(engine, "wait", late)
+    week.grade("--jobs", "1", code=130)
+    monkeypatch.setattr(engine, "wait", wait)
+    monkeypatch.setattr(engine, "grade_text", usual)
+    week.grade()
+    assert week.asked == ["b"]
 
 
 def test_who_ran_out_of_time_is_tried_again_alone_before_it_costs_a_point(

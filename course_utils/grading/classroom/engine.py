@@ -151,7 +151,7 @@ def rows_here(tasks: Iterable[Task], settings: Settings, jobs: int) -> Done:
 
     def next_done(running: dict[Any, Task]) -> tuple[Any, gradebook.Row]:
         done, _ = wait(running, return_when=FIRST_COMPLETED)
-        future = done.pop()
+        future = min(done, key=lambda x: x.exception() is not None)  # keep rows first
         return future, future.result()
 
     try:
