@@ -237,6 +237,13 @@ def changes(box: Locator, act, drawing: bool = True) -> None:
     act()
     after = box.evaluate(read)
     assert before[0] != after[0], "the state did not change"
+    for _ in range(
+        20 if drawing else 0
+    ):  # what a browser is asked comes a little later
+        if before[1] != after[1]:
+            break
+        box.page.wait_for_timeout(50)
+        after = box.evaluate(read)
     assert not drawing or before[1] != after[1], "nothing was drawn or said"
 
 

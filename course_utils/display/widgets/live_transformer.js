@@ -287,9 +287,10 @@ if (state.copy !== state.copySeen) {
   const link = location.href.split("#")[0] + here;
   state.copySeen = state.copy;
   state.copied = `The link is ${link}`;
+  kept.copied = here;
   if (navigator.clipboard) navigator.clipboard.writeText(link).then(
     () => ui.set("copied", "The link to what you see is in the clipboard."), () => {});
-} else if (state.linkSeen !== here) state.copied = "";
+} else if (kept.copied !== here) state.copied = "";
 if (onSite && !state.playing && kept.model && (state.linkSeen || here) !== here) {
   try { history.replaceState(null, "", here); } catch { /* not allowed here: no matter */ }
 }
